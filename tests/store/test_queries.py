@@ -471,3 +471,50 @@ def test_a_condition_that_dynamodb_does_not_take_is_refused_everywhere(
     with pytest.raises(DataError, match=f"DynamoDB rejects the condition on Book: .*{told}"):
         db.count(Book.key.query(), where=written)
     assert opening.spy.sent == []
+
+
+def _years(book: Any) -> Any:
+    """Return a condition with 299 operators, which DynamoDB accepts alone."""
+    return functools.reduce(operator.or_, [book.year == year for year in range(150)])
+
+
+def _titles(survey: Any) -> Any:
+    return functools.reduce(operator.or_, [survey.title == str(number) for number in range(150)])
+
+
+def _check(db: Store) -> None:
+    with db.transaction() as tx:
+        tx.check(Book, book_id="b1", where=_years)
+
+
+def _update(db: Store) -> None:
+    with db.transaction() as tx:
+        tx.update(Book, book_id="b1", set={"notes": "n"}, where=_years)
+
+
+JOINED: dict[str, Callable[[Store], object]] = {
+    "put": lambda db: db.put(db.require(Survey, survey_id="s1"), where=_titles),
+    "update": lambda db: db.update(Book, book_id="b1", set={"notes": "n"}, where=_years),
+    "delete": lambda db: db.delete(Book, book_id="b1", where=_years),
+    "check in a transaction": _check,
+    "update in a transaction": _update,
+    "count": lambda db: db.count(Book.key.query(), where=_years),
+    "two filters": lambda db: db.page(Book.key.query().where(_years), where=_years),
+}
+
+
+@pytest.mark.parametrize("verb", JOINED)
+def test_a_condition_must_fit_with_the_terms_of_the_store(db: Store, opening: Opening, verb: str) -> None:
+    db.create(Book(book_id="b1", title="T", author="A", year=1))
+    db.create(Survey(survey_id="s1", title="1"))
+    opening.spy.sent.clear()
+    with pytest.raises(DataError, match=r"rejects the condition on \w+ with the terms .*too many operators"):
+        JOINED[verb](db)
+    assert [each for each in opening.spy.sent if not isinstance(each, requests.GetItem)] == []
+
+
+def test_a_large_condition_that_fits_is_sent(db: Store) -> None:
+    db.create(Book(book_id="b1", title="T", author="A", year=1))
+    assert len(db.page(Book.key.query(), where=_years)) == 1
+    db.put(Book(book_id="b1", title="T", author="B", year=1), where=_years)
+    assert db.require(Book, book_id="b1").author == "B"

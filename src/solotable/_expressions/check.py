@@ -47,6 +47,7 @@ _INDEX: Final = len(f"[{LARGEST_LIST_INDEX}]")
 #: A name of so many characters fits, however many bytes each of them takes.
 _SHORT_NAME: Final = LONGEST_ATTRIBUTE_NAME // 4
 _PREFIXED: Final = frozenset({"S", "B"})
+_SMALL: Final = frozenset({Compare, Between, Exists, TypeIs, BeginsWith, Contains})
 
 
 def check_condition(condition: Condition) -> None:
@@ -59,6 +60,18 @@ def check_condition(condition: Condition) -> None:
     fits = check is not None and check(condition, tally)
     if not fits or tally.operators > MOST_OPERATORS or tally.size > LARGEST_EXPRESSION:
         _compile(condition)
+
+
+def is_large(condition: Condition) -> bool:
+    """Return whether a condition takes over half of a limit: joined with others, it may not fit."""
+    kind = type(condition)
+    # One comparison never does, and is the commonest condition.
+    if kind in _SMALL:
+        return False
+    tally = _Tally()
+    check = _CHECKS.get(kind)
+    fits = check is not None and check(condition, tally)
+    return not fits or tally.operators > MOST_OPERATORS // 2 or tally.size > LARGEST_EXPRESSION // 2
 
 
 def _compile(condition: Condition) -> None:

@@ -26,7 +26,7 @@ from solotable._expressions.ast import (
     Or,
     Size,
 )
-from solotable._expressions.check import check_condition
+from solotable._expressions.check import check_condition, is_large
 from solotable._values.limits import MOST_IN_OPERANDS
 from solotable.errors import DataError, DeclarationError, ServiceError
 
@@ -181,16 +181,25 @@ def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
             f"The condition on {plan.name} returned {result!r} instead of a comparison of its fields; "
             f"write missing(...) or == None instead of `is None`, which Python evaluates itself."
         )
-    return _check(plan, _condition(result))
+    return _check(_condition(result), f"the condition on {plan.name}")
 
 
-def _check(plan: Plan, condition: Condition) -> Condition:
+def check_joined(plan: Plan, given: Condition, joined: Condition | None) -> None:
+    """Raise DataError if DynamoDB rejects a caller's condition joined with the terms of the store.
+
+    Those terms are few, so only a large condition is checked again.
+    """
+    if joined is not None and is_large(given):
+        _check(joined, f"the condition on {plan.name} with the terms that the store adds")
+
+
+def _check(condition: Condition, title: str) -> Condition:
     """Raise DataError for a condition that DynamoDB rejects; an embedded engine would not parse its text."""
     try:
         check_condition(condition)
     except ServiceError as error:
         reason = error.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
-        raise DataError(f"DynamoDB rejects the condition on {plan.name}: {reason}.") from error
+        raise DataError(f"DynamoDB rejects {title}: {reason}.") from error
     return condition
 
 

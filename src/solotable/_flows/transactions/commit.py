@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from solotable._entities.declare.table import Table
+from solotable._entities.patterns.conditions import check_joined
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.requests import (
@@ -134,6 +135,8 @@ class _Outdated(Exception):
 def send_write(scope: Scope, write: Write) -> Flow[Any]:
     """Send a write without derived writes, and return the entity like `perform`."""
     assert not isinstance(write.action, ConditionCheck)
+    if write.where is not None:
+        check_joined(write.plan, write.where, write.action.condition)
     try:
         reply = yield from send(write.action, scope.retries)
     except ConditionFailed as failed:
@@ -166,6 +169,9 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = F
     ]
     steps = _merge_additions(steps)
     _check_steps(steps)
+    for step in steps:
+        if step.derived is None and step.write.where is not None:
+            check_joined(step.write.plan, step.write.where, step.action.condition)
     actions = tuple(_without_returns(step.action) for step in steps)
     sent = TransactWriteItems(
         actions=actions,

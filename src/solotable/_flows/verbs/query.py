@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import TemplateLayout, highest_with_prefix, is_empty
+from solotable._entities.patterns.conditions import check_joined
 from solotable._entities.patterns.query import Query
 from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable._entities.traits.soft_delete import DELETED_AT
@@ -104,6 +105,8 @@ def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
     undeleted = scope.undeleted(plan)
     if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
         request = replace(request, filter=_both(request.filter, undeleted))
+    if query.filter is not None:
+        check_joined(plan, query.filter, request.filter)
     if partitions is None:
         return PreparedQuery(query, request, identity, hydrates)
     sharded_read = ShardedRead(partitions, request, _key_names(path, plan))
@@ -193,6 +196,8 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     if _countable(plan, query.path):
         is_entity = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         condition = _both(prepared.request.filter, is_entity)
+        if query.filter is not None:
+            check_joined(plan, query.filter, condition)
         reads = [prepared.request] if prepared.sharded_read is None else prepared.sharded_read.requests()
         counts = [replace(each, filter=condition, projection=None, select="COUNT") for each in reads]
         return (yield from count_rows(scope, counts))

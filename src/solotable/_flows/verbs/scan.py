@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.patterns.conditions import check_joined
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -41,9 +42,12 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
             f"The scan of {plan.name} has reached its budget of items; raise budget=, or add an index."
         )
     is_entity: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+    condition = is_entity if where is None else And((is_entity, where))
+    if where is not None:
+        check_joined(plan, where, condition)
     request = Scan(
         table=scope.table(plan.table),
-        filter=is_entity if where is None else And((is_entity, where)),
+        filter=condition,
         start=part.start,
         limit=min(_AT_ONCE, part.budget),
         segment=part.segment if part.segments > 1 else None,
