@@ -160,7 +160,7 @@ def test_updates_and_versions(filled: Run) -> None:
     )
     stale = filled(*update, "--set", "title=Old", "--if-version", "1")
     assert stale.code == 4
-    assert "expected version 1, found 2" in stale.err
+    assert "expected version 1, found version 2" in stale.err
     assert filled(*update, "--set", "title=Old").code == 2
     assert filled(*update, "--remove", "due", "--any-version").json["version"] == 3
     assert filled(*update, "--any-version").code == 2
