@@ -70,6 +70,11 @@ class TTLCache(Generic[KeyT, ValueT]):
         group_of: Callable[[KeyT], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        # NaN fails every comparison, so that it is rejected too.
+        if not callable(ttl_seconds) and not ttl_seconds >= 0:
+            raise ValueError(f"ttl_seconds is a number of at least 0, got {ttl_seconds!r}.")
+        if not max_size >= 0:
+            raise ValueError(f"max_size is a number of at least 0, got {max_size!r}.")
         self._ttl_seconds = ttl_seconds
         self._max_size = max_size
         self._size_of = size_of
@@ -130,17 +135,28 @@ class TTLCache(Generic[KeyT, ValueT]):
         ttl = self._ttl_seconds(value) if callable(self._ttl_seconds) else self._ttl_seconds
         entry = _Entry(value, min(self._clock() + ttl, expires), self._size_of(value) if self._size_of else 1)
         with self._lock:
-            if ttl > 0 and generation in (None, self._generation):
+            if generation not in (None, self._generation):
+                return
+            if ttl > 0:
                 self._store(key, entry)
+            else:
+                self._drop(key)
 
     def load(self, key: KeyT, loader: Callable[[], ValueT]) -> ValueT:
-        """Return the fresh value of a key, or load it; threads that ask during the load wait for it."""
+        """Return the fresh value of a key, or load it; threads that ask during the load wait for it.
+
+        The loader must not load the same key: it would wait for itself.
+        """
         while True:
             found = self.get(key, _MISSING)
             if found is not _MISSING:
                 return cast(ValueT, found)
             own = _Load()
             with self._lock:
+                # A load may have stored the value since the lookup.
+                entry = self._entries.get(key)
+                if entry is not None and entry.expires > self._clock():
+                    return entry.value
                 load = self._loads.get(key)
                 # The thread of a load does not exist in a forked child.
                 if load is None or load.process != own.process:
@@ -210,11 +226,13 @@ class TTLCache(Generic[KeyT, ValueT]):
         return value
 
     def _finish(self, key: KeyT, task: asyncio.Task[ValueT]) -> None:
-        # Reading the exception also marks it as seen, for a load whose callers were all cancelled.
-        if not task.cancelled() and task.exception() is None:
-            self._put_loaded(self._tasks, key, task, task.result())
-        if self._tasks.get(key) is task:
-            del self._tasks[key]
+        try:
+            # Reading the exception also marks it as seen, for a load whose callers were all cancelled.
+            if not task.cancelled() and task.exception() is None:
+                self._put_loaded(self._tasks, key, task, task.result())
+        finally:
+            if self._tasks.get(key) is task:
+                del self._tasks[key]
 
     def _put_loaded(self, loads: dict[KeyT, Any], key: KeyT, load: object, value: ValueT) -> None:
         generation = self._generation

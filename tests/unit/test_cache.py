@@ -259,3 +259,57 @@ def test_a_forked_child_does_not_wait_for_a_load_of_its_parent() -> None:
         [sys.executable, "-c", _FORKED], capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_value_without_a_time_to_live_removes_the_stored_one() -> None:
+    cache: TTLCache[str, float] = TTLCache(ttl_seconds=lambda value: value, max_size=2)
+    cache.put("a", 5)
+    cache.put("a", 0)
+    assert cache.get("a") is None
+    assert len(cache) == 0
+
+
+def test_value_of_an_old_generation_leaves_the_stored_one() -> None:
+    cache: TTLCache[str, float] = TTLCache(ttl_seconds=lambda value: value, max_size=2)
+    read = cache.generation
+    cache.forget("other")
+    cache.put("a", 5)
+    cache.put("a", 0, generation=read)
+    assert cache.get("a") == 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_size": -1}, {"max_size": float("nan")}, {"ttl_seconds": -1}, {"ttl_seconds": float("nan")}],
+)
+def test_negative_bounds_and_nan_are_rejected(options: dict[str, Any]) -> None:
+    [name] = options
+    with pytest.raises(ValueError, match=f"{name} is a number of at least 0"):
+        TTLCache(**{"ttl_seconds": 1, "max_size": 1, **options})
+
+
+def test_load_whose_value_cannot_be_measured_does_not_stay() -> None:
+    async def work(source: Source) -> None:
+        errors: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
+        cache = source.cache(size_of=int)
+        assert await cache.load_async("a", source.of("a")) == "a1"
+        await asyncio.sleep(0)
+        assert await cache.load_async("a", source.of("a")) == "a2"
+        await asyncio.sleep(0)
+        assert [type(context["exception"]) for context in errors] == [ValueError, ValueError]
+
+    run(work)
+
+
+def test_value_that_was_stored_since_the_lookup_is_not_loaded_again() -> None:
+    class Late(TTLCache[str, str]):
+        """Stores the value right after the first lookup."""
+
+        def get(self, key: str, default: Any = None) -> Any:
+            found = super().get(key, default)
+            self.put(key, "stored")
+            return found
+
+    cache = Late(ttl_seconds=10, max_size=2)
+    assert cache.load("a", lambda: "loaded again") == "stored"
