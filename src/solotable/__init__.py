@@ -261,9 +261,15 @@ __all__ = [
 ]
 
 
+#: Modules that are imported when they are first used as attributes.
+_SUBMODULES = frozenset({"cache", "engines", "errors", "flow", "ids", "jobs", "testing", "urls"})
+
+
 def __getattr__(name: str) -> Any:
     module = _HOMES.get(name)
     if module is None:
+        if name in _SUBMODULES:
+            return importlib.import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
     globals()[name] = value

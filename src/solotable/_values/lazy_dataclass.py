@@ -22,6 +22,8 @@ _FIELDS = "__dataclass_fields__"
 _MISSING = dataclasses.MISSING
 #: How `dataclasses.fields` tells a field from a ClassVar; the module has no public name for it.
 _IS_FIELD = vars(dataclasses)["_FIELD"]
+#: The default of a parameter with a factory; signatures show it as `<factory>`.
+_HAS_FACTORY = vars(dataclasses)["_HAS_DEFAULT_FACTORY"]
 #: The text of a method, and the values of the names in it.
 _Source = tuple[str, dict[str, Any]]
 #: What `dataclasses` reads of a base class.
@@ -104,7 +106,7 @@ def _compile(cls: type[Any], method: str, source: Callable[[type[Any]], _Source]
 
 def _init_source(cls: type[Any]) -> _Source:
     fields = sorted(_fields_of(cls), key=lambda each: each.kw_only is True)
-    names: dict[str, Any] = {"_missing": _MISSING}
+    names: dict[str, Any] = {"_has_factory": _HAS_FACTORY}
     parameters, lines = ["self"], []
     for each in fields:
         # A slot's descriptor is faster than object.__setattr__, and ignores that the class is frozen.
@@ -116,13 +118,13 @@ def _init_source(cls: type[Any]) -> _Source:
         if each.default is not _MISSING:
             parameter, value = f"{each.name}=_default_{each.name}", f"_default_{each.name}"
         elif each.default_factory is not _MISSING:
-            parameter, value = f"{each.name}=_missing", f"_factory_{each.name}()"
+            parameter, value = f"{each.name}=_has_factory", f"_factory_{each.name}()"
         else:
             parameter, value = each.name, ""
         if each.init:
             parameters.append(parameter)
             made = each.default_factory is not _MISSING
-            value = f"{value} if {each.name} is _missing else {each.name}" if made else each.name
+            value = f"{value} if {each.name} is _has_factory else {each.name}" if made else each.name
         if value:
             lines.append(f"_set_{each.name}(self, {value})")
     if hasattr(cls, "__post_init__"):

@@ -99,12 +99,14 @@ def test_signature_names_the_fields_whether_or_not_an_instance_was_made() -> Non
         class Fresh:
             a: int
             b: str = "b"
+            c: list[int] = dataclasses.field(default_factory=list)
 
         return Fresh
 
     made = fresh()
     made(a=1)
-    assert str(inspect.signature(fresh())) == str(inspect.signature(made)) == "(*, a: 'int', b: 'str' = 'b')"
+    expected = "(*, a: 'int', b: 'str' = 'b', c: 'list[int]' = <factory>)"
+    assert str(inspect.signature(fresh())) == str(inspect.signature(made)) == expected
 
 
 def test_subclass_adds_keyword_fields_behind_those_of_its_base() -> None:
