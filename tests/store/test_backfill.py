@@ -189,7 +189,7 @@ def test_a_run_that_died_goes_on_where_it_stood(opening: Opening, monkeypatch: p
     assert [item for item in opening.raw(indexed) if item["_type"] == {"S": TAG}] != []
     assert list(opening.beside(indexed).admin().scan(SameOther, budget=100)) == [SameOther(other_id="x")]
     half = pages[-1].tally
-    with pytest.raises(DataError, match="begun with segments=1"):
+    with pytest.raises(DataError, match="has segments=1"):
         backfill(admin, NewOrder, budget=1000, segments=2)
     done = backfill(admin, NewOrder, budget=1000)
     assert done.resumed
@@ -259,7 +259,7 @@ def test_the_rate_is_kept(opening: Opening, together: int) -> None:
     assert done.tally.units >= 40 + 32, "one unit for each item, and one for each new index entry"
     # A second's worth may be spent at once; the rest takes its time.
     assert engine.slept == pytest.approx((done.tally.units - 20) / 20, abs=1.5)
-    with pytest.raises(DataError, match="more than 0 units"):
+    with pytest.raises(DataError, match="above 0 units"):
         backfill(admin, NewOrder, budget=1000, rate=0)
 
 

@@ -57,7 +57,7 @@ def test_dead_letters_are_reported_and_retried(run: Run, blog: Path, monkeypatch
     (blog / "log.jsonl").mkdir()
     ran = run("deliver", "--sink", "jsonl:log.jsonl", "--json")
     assert (ran.code, ran.json) == (1, {"delivered": 2, "dead": 2})
-    assert "jsonl has refused event" in ran.err
+    assert "jsonl rejected event" in ran.err
     (blog / "log.jsonl").rmdir()
     ran = run("deliver", "--sink", "jsonl:log.jsonl", "--dead")
     assert (ran.code, ran.err) == (0, "2 dead letters delivered, 0 rejected again.\n")
