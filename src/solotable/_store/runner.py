@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -55,9 +54,9 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
+            # The flow stays open: a caller may run it on after a cancellation, as the limiter does.
             pending_error = _wrong_yield(request)
             if pending_error is None:
-                _close(flow)
                 raise
 
 
@@ -82,9 +81,9 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
+            # The flow stays open: a caller may run it on after a cancellation, as the limiter does.
             pending_error = _wrong_yield(request)
             if pending_error is None:
-                _close(flow)
                 raise
 
 
@@ -94,13 +93,6 @@ def _wrong_yield(request: object) -> TypeError | None:
         return None
     hint = "; write `yield from`" if isinstance(request, Generator) else ""
     return TypeError(f"A flow yields requests, got {type(request).__name__}{hint}.")
-
-
-def _close(flow: Flow[Any]) -> None:
-    """Run the `finally` blocks of a flow that cannot continue, such as after a cancellation."""
-    # A block that yields a request ends with RuntimeError, which must not replace the cause.
-    with suppress(RuntimeError):
-        flow.close()
 
 
 # What is asked together is answered one by one: an error belongs to its request, not to the others.

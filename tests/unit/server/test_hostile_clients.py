@@ -191,14 +191,19 @@ def test_sixteen_megabytes_of_tiny_values_cost_little_more_than_to_parse_them(
     client: Client, piece: bytes
 ) -> None:
     body = b'{"a":[' + piece * ((LARGEST_REQUEST - 20) // len(piece)) + b"0]}"
-    gc.disable()
-    begun = time.process_time()
-    json.loads(body)
-    parsed = time.process_time()
-    gc.enable()
-    assert client.ask(request(body=body)).status in (200, 400)
-    # CPU time of client and server together; 3 times was measured.
-    assert time.process_time() - parsed < 10 * (parsed - begun)
+
+    def ratio() -> float:
+        gc.disable()
+        begun = time.process_time()
+        json.loads(body)
+        parsed = time.process_time()
+        gc.enable()
+        assert client.ask(request(body=body)).status in (200, 400)
+        # CPU time of client and server together, and of whatever else runs in this process.
+        return (time.process_time() - parsed) / (parsed - begun)
+
+    # 3 was measured; threads of other tests may disturb one round.
+    assert min(ratio() for _ in range(3)) < 10
 
 
 def test_others_are_answered_while_a_large_body_is_read(
