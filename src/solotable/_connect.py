@@ -69,7 +69,7 @@ def over(
     cursor_secrets: Sequence[bytes] = (),
     clock: Callable[[], float] = time.time,
 ) -> Database:
-    """Return a store over an engine that is open already; tables are made on an embedded one."""
+    """Return a store over an open engine; on an embedded engine, missing tables are created."""
     names = table_names(tables, address)
     if address is None or address.scheme == "sqlite":
         for table in tables:
@@ -106,7 +106,7 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
     from solotable.engines import dynamodb
 
     if address.settings.get("client", "botocore") != "botocore":
-        raise DeclarationError(f"{address.text}: client is botocore, or left out.")
+        raise DeclarationError(f"{address.text}: client takes botocore; leave it out for the default.")
     return dynamodb.open(
         region=address.settings.get("region"),
         profile=address.settings.get("profile"),
@@ -130,14 +130,14 @@ def _seconds(address: Url, setting: str, default: float) -> float:
 
 
 def ensure(engine: Engine, table: declared.Table, name: str) -> None:
-    """Make a declared table, its missing indexes, stream and time to live where they are not there."""
+    """Create a declared table, or its missing indexes, stream and time to live."""
     try:
         described = engine.handle(Control(operation="DescribeTable", members={"TableName": name}))["Table"]
     except TableNotFound:
         try:
             engine.handle(Control(operation="CreateTable", members=table.definition(name)))
         except ServiceError as error:
-            # Another process was first.
+            # Another process created it first.
             if error.code != "ResourceInUseException":
                 raise
         _ensure_ttl(engine, table, name)
@@ -172,7 +172,7 @@ def _ensure_stream(engine: Engine, table: declared.Table, name: str, described: 
     try:
         engine.handle(Control(operation="UpdateTable", members=members))
     except ServiceError as error:
-        # Another process was first.
+        # Another process created it first.
         if "already has an enabled stream" not in error.message:
             raise
 
@@ -188,7 +188,7 @@ def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
     try:
         engine.handle(Control(operation="UpdateTimeToLive", members=members))
     except ServiceError as error:
-        # Another process was first.
+        # Another process created it first.
         if "TimeToLive is already enabled" not in error.message:
             raise
 
@@ -196,11 +196,13 @@ def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
 def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[str, str]:
     """Return the name of each table in the engine of a URL, by its declared name."""
     if not tables:
-        raise DeclarationError("Say which tables to open: connect(url, table, ...), or table.open(url).")
+        raise DeclarationError(
+            "connect() needs at least one table: connect(url, table, ...), or table.open(url)."
+        )
     named = [table.name for table in tables]
     if len(set(named)) < len(named):
         twice = next(name for name in named if named.count(name) > 1)
-        raise DeclarationError(f"Two tables are called {twice!r}; give each its own name, and open it once.")
+        raise DeclarationError(f"Two tables have the name {twice!r}; pass each table once.")
     if address is not None and address.table is not None:
         if len(tables) > 1:
             raise DeclarationError(f"{address.text} names one table; open several without a name in the URL.")
@@ -213,7 +215,7 @@ def _check_name(name: str) -> str:
     # DynamoDB: a table is also named by its ARN.
     if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
         raise DeclarationError(
-            f"{name!r} is not a name of a DynamoDB table, which has 3 to 255 letters, digits, underscores, "
+            f"{name!r} is not a valid name of a DynamoDB table; use 3 to 255 letters, digits, underscores, "
             f"hyphens and dots."
         )
     return name

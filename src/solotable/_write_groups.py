@@ -1,7 +1,7 @@
-"""Commit the writes of an event loop in groups: one thread wakes, and one commit is paid, per group.
+"""Commit the writes of an event loop in groups: one thread and one commit per group.
 
-The server and the async store share it. A group that is being written is not changed: writes that arrive
-in the meantime form the next one. Each write has its own outcome.
+The server and the async store share it. Writes that arrive during the commit of a group form the next one.
+Each write has its own outcome.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from solotable._protocol.engine import Outcome
 from solotable._protocol.requests import Request
 
-#: The most writes of a group: each adds to the wait of the others.
+#: The most writes of a group: each write delays the others.
 LARGEST_GROUP = 64
 
 #: Called on the event loop with a function that returns the reply of a write or raises its error.
@@ -24,7 +24,7 @@ _Write = tuple[Request[Any], Done]
 
 
 class WriteGroups:
-    """The writes of one event loop that wait, and the group that a thread writes."""
+    """The waiting writes of one event loop, and the group that a thread commits."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class WriteGroups:
         self._busy = False
 
     def write(self, request: Request[Any], done: Done) -> None:
-        """Write a request in the next group; a write is done even if its caller stops waiting."""
+        """Add a request to the next group; it is written even if its caller stops waiting."""
         self._waiting.append((request, done))
         if self._busy:
             return
@@ -54,7 +54,7 @@ class WriteGroups:
             self._start()
 
     def drop_waiting(self) -> None:
-        """Drop the writes that no group has taken; their callers get no reply."""
+        """Drop the writes that are not in a group yet; their callers get no reply."""
         self._waiting.clear()
 
     def _start(self) -> None:
@@ -76,7 +76,7 @@ class WriteGroups:
             self.loop.call_soon_threadsafe(self._finish, group, future)
 
     def _finish(self, group: list[_Write], future: Future[Sequence[Outcome]]) -> None:
-        # First the next group, so that the thread writes while the loop sends replies.
+        # Start the next group first, so that the thread commits while the loop sends replies.
         self._start()
         if future.cancelled():
             _finish_all(group, asyncio.CancelledError())

@@ -5,7 +5,7 @@
     tenant = await cache.load_async(name, lambda: read_tenant(name))    # on an event loop
 
 Callers that ask for a key during its load wait for that load. Errors are raised to all of them and are not
-cached. What was read before a `forget` is not stored after it.
+cached. A value that was read before a `forget` is not stored after it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TTLCache(Generic[KeyT, ValueT]):
         return self._generation
 
     def stats(self) -> CacheStats:
-        """Return the counts since the cache was made."""
+        """Return the counts since the creation of the cache."""
         return CacheStats(self._hits, self._misses, len(self._entries))
 
     @overload
@@ -116,7 +116,7 @@ class TTLCache(Generic[KeyT, ValueT]):
         return entry.value
 
     def expires(self, key: KeyT) -> float | None:
-        """Return until when the value of a key is fresh by the cache's clock, None without a fresh value."""
+        """Return when the value of a key expires by the cache's clock; None without a fresh value."""
         entry = self._entries.get(key)
         return None if entry is None or entry.expires <= self._clock() else entry.expires
 
@@ -130,7 +130,7 @@ class TTLCache(Generic[KeyT, ValueT]):
     ) -> None:
         """Store a value, not longer than `expires`.
 
-        With the `generation` of the time when the value was read, a `forget` since then prevents it.
+        Pass the `generation` from before the read: after a `forget` since then, the value is not stored.
         """
         ttl = self._ttl_seconds(value) if callable(self._ttl_seconds) else self._ttl_seconds
         entry = _Entry(value, min(self._clock() + ttl, expires), self._size_of(value) if self._size_of else 1)
@@ -166,7 +166,7 @@ class TTLCache(Generic[KeyT, ValueT]):
             load.done.wait()
             if load.error is None:
                 return cast(ValueT, load.value)
-            # An interrupt was for the loading thread alone: this one loads the value itself.
+            # An interrupt concerns only the loading thread, so this thread loads the value itself.
             if isinstance(load.error, Exception):
                 raise load.error
 

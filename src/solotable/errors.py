@@ -1,41 +1,41 @@
-"""Every error that solotable raises, by cause; nothing here decides anything.
+"""Every error that solotable raises, by cause.
 
     SolotableError
-    ├── DeclarationError            a schema, key or expression that cannot work
-    ├── DataError                   a value that cannot be stored or queried; `public_message` is for clients
-    │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
-    │   └── StoredDataError         a stored item that does not fit its class
-    │       ├── NewerSchemaVersion          one of a later release than this code knows
-    │       └── UnknownEntity       one whose type tag no entity of the table has
-    ├── NotFound                    the item that the call needs is not there
-    ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
-    ├── FeedTrimmed                 the stream dropped changes that a consumer had not read
+    ├── DeclarationError            a schema, key or expression is invalid
+    ├── DataError                   a value cannot be stored or queried; `public_message` is for clients
+    │   ├── ItemTooLarge            an item is over 400 KB; `largest` names its largest fields
+    │   └── StoredDataError         a stored item does not fit its class
+    │       ├── NewerSchemaVersion  a newer release wrote the item
+    │       └── UnknownEntity       no entity of the table has the item's type tag
+    ├── NotFound                    the entity does not exist
+    ├── NotUnique                   another entity has the value of a unique field; see `holder`
+    ├── FeedTrimmed                 the stream dropped changes before the consumer read them
     ├── LeaseHeld                   another owner holds the lease; `owner` and `until`
-    ├── LeaseLost                   this owner lost the lease; nothing was written under it
-    ├── TenantViolation             a call that would reach another tenant's items
-    ├── CursorRejected              a cursor that is forged, expired, or of another query or tenant
-    ├── BatchIncomplete             what a batch could not finish, in `leftovers`
-    ├── EngineError                 the embedded engine's file or process is not fit for use
-    │   ├── NotOurFile              the file is something else, or of a newer version
-    │   ├── ReadOnly                a write to a file that was opened or lies read-only
-    │   ├── StorageFull             the disk, or the file's own limit, is full
-    │   ├── FileLocked              another process keeps the write lock; `holder` is its id
+    ├── LeaseLost                   this owner lost the lease; nothing was written
+    ├── TenantViolation             the call would reach another tenant's items
+    ├── CursorRejected              the cursor is forged, expired, or of another query or tenant
+    ├── BatchIncomplete             a batch was throttled; `leftovers` has its unprocessed requests
+    ├── EngineError                 the embedded engine cannot use its file
+    │   ├── NotOurFile              the file has another format, or that of a newer version
+    │   ├── ReadOnly                a write to a read-only file
+    │   ├── StorageFull             the disk is full, or the file has reached its limit
+    │   ├── FileLocked              another process has the write lock; `holder` is its id
     │   ├── FileReplaced            the file was removed or replaced while it was open
     │   └── Corrupt                 stored bytes do not match their checksum
-    ├── NotConfigured               no region, no credentials, or a profile that cannot be used
-    ├── TransportError              no answer came, and nothing was written: `retryable`
-    │   └── OutcomeUnknown          a write was sent and no answer came: it may have been done
-    └── ServiceError                what DynamoDB itself answers: `code`, `message`, `retryable`
-        ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
-        │   ├── AlreadyExists       a create met an item
+    ├── NotConfigured               the region or the credentials are missing, or the profile is unusable
+    ├── TransportError              no reply was received and nothing was written: `retryable`
+    │   └── OutcomeUnknown          a write was sent and no reply was received: it may have been executed
+    └── ServiceError                an error reply of DynamoDB: `code`, `message`, `retryable`
+        ├── ConditionFailed         ConditionalCheckFailedException, with the stored `item`
+        │   ├── AlreadyExists       create() found an item
         │   ├── TooManyConflicts    modify() failed in each of its `attempts`: the item had changed
-        │   └── VersionConflict     another writer was first: `mine` and `theirs`
+        │   └── VersionConflict     another writer changed the item: `mine` and `theirs`
         ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
         │   └── TransactionFailed   the same over entities: `failures` name the entity and the condition
         ├── TableNotFound           ResourceNotFoundException
-        └── Throttled               ProvisionedThroughputExceededException and its like
+        └── Throttled               ProvisionedThroughputExceededException and similar errors
 
-The texts of a ServiceError are Amazon's, word for word, because clients compare them.
+A ServiceError has Amazon's exact text, because clients compare it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _NAMESPACES = {
     "InvalidSignatureException": _CORAL_SERVICE,
     "UnrecognizedClientException": _CORAL_SERVICE,
 }
-#: Those that pass whatever their cause was; another error says for itself that its cause will pass.
+#: Codes that are always transient. Other errors set `retryable` themselves.
 _RETRYABLE = frozenset(
     {
         "InternalServerError",
@@ -109,8 +109,8 @@ _RETRYABLE = frozenset(
 )
 
 
-#: What a ValidationException is about, for `protocol.wording`: a parameter, value or expression of the
-#: request; Select; the shape of a value; members that break constraints, whose text counts them.
+#: The subject of a ValidationException, for `_protocol.error_texts`: a parameter, value or expression of the
+#: request; Select; the structure of a value; the number of members that break constraints.
 Family = Literal["request", "select", "structure", "counted"]
 
 
@@ -123,19 +123,19 @@ class SolotableError(Exception):
     """The root of every error in this library."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own calls the class with `args`, which lack the arguments by name.
+        # Exception.__reduce__ calls the class with `args`, which lack the keyword arguments.
         return _copy_error, (type(self), self.args), self.__dict__
 
 
 class DeclarationError(SolotableError):
-    """A schema, key or expression that cannot work, found when it is declared."""
+    """A declared schema, key or expression is invalid."""
 
 
 class DataError(SolotableError):
-    """An argument or a value that is invalid.
+    """An argument or a value is invalid.
 
-    The message is for developers and may repeat the value. `public_message` is for the client: the
-    field and the rule, never the value; None when the client may see nothing.
+    The message is for developers and may repeat the value. `public_message` is for the client: it has the
+    field and the rule, never the value. It is None if the client may not see the cause.
     """
 
     def __init__(self, message: str, *, public_message: str | None = None) -> None:
@@ -144,10 +144,10 @@ class DataError(SolotableError):
 
 
 class ItemTooLarge(DataError):
-    """An item over DynamoDB's 400 KB; `largest` has the heaviest fields with their bytes."""
+    """An item is over DynamoDB's limit of 400 KB; `largest` has the largest fields and their bytes."""
 
     def __init__(self, message: str, *, size: int, largest: list[tuple[str, int]]) -> None:
-        # Fields and bytes, no value.
+        # It has fields and bytes, but no value.
         super().__init__(message, public_message=message)
         self.size = size
         self.largest = largest
@@ -167,7 +167,7 @@ class NewerSchemaVersion(StoredDataError):
 
 
 class UnknownEntity(StoredDataError):
-    """A stored item whose type tag belongs to no entity of the table."""
+    """A stored item has a type tag that no entity of the table has."""
 
     def __init__(self, message: str, *, tag: str | None, item: dict[str, Any]) -> None:
         super().__init__(message)
@@ -190,7 +190,7 @@ class NotUnique(SolotableError):
 
 
 class FeedTrimmed(SolotableError):
-    """Changes that a consumer had not read are gone from the stream; `since` is when it had read all."""
+    """The stream dropped changes before the consumer read them; it had read all changes until `since`."""
 
     def __init__(self, message: str, *, consumer: str | None, since: datetime | None) -> None:
         super().__init__(message)
@@ -199,7 +199,7 @@ class FeedTrimmed(SolotableError):
 
 
 class LeaseHeld(SolotableError):
-    """Another owner holds the lease, until a time of its clock."""
+    """Another owner holds the lease; it expires at `until` by the owner's clock."""
 
     def __init__(self, message: str, *, name: str, owner: str | None, until: datetime) -> None:
         super().__init__(message)
@@ -218,7 +218,7 @@ class LeaseLost(SolotableError):
 
 
 class TenantViolation(SolotableError):
-    """A call that would have reached outside its tenant, or a stored item that names another one."""
+    """A call would reach another tenant's items, or a stored item names another tenant."""
 
 
 class CursorRejected(SolotableError):
@@ -226,7 +226,7 @@ class CursorRejected(SolotableError):
 
 
 class BatchIncomplete(SolotableError):
-    """DynamoDB left entries of a batch unprocessed in every attempt: `leftovers`; the others are done."""
+    """DynamoDB did not process the `leftovers` of a batch in any attempt; it processed all others."""
 
     def __init__(self, message: str, *, leftovers: list[Any]) -> None:
         super().__init__(message)
@@ -246,11 +246,11 @@ class ReadOnly(EngineError):
 
 
 class StorageFull(EngineError):
-    """The disk is full; nothing of the rejected write was kept, and reads continue."""
+    """The disk is full; the write was rolled back, and reads work."""
 
 
 class FileLocked(EngineError):
-    """Another process kept the write lock for too long; `holder` is its process id, if it is known."""
+    """Another process held the write lock too long; `holder` is its process id, if known."""
 
     def __init__(self, message: str, *, holder: int | None = None) -> None:
         super().__init__(message)
@@ -266,22 +266,22 @@ class Corrupt(EngineError):
 
 
 class NotConfigured(SolotableError):
-    """What a DynamoDB endpoint needs is missing on this machine: a region, credentials, a profile."""
+    """The region, the credentials or the profile for a DynamoDB endpoint is missing."""
 
 
 class TransportError(SolotableError):
-    """The service gave no answer, and nothing can have been written: it was a read, or was never sent."""
+    """No reply was received and nothing was written: the request was a read or was not sent."""
 
     def __init__(self, message: str, *, retryable: bool = True) -> None:
         super().__init__(message)
-        #: Whether the same request may be sent again as it is.
+        #: Whether the same request may be sent again.
         self.retryable = retryable
 
 
 class OutcomeUnknown(TransportError):
-    """A write was sent and no answer came: it may have been done, or may still be.
+    """A write was sent and no reply was received: DynamoDB may or may not execute it.
 
-    `retryable` only under an idempotency token; otherwise read what is stored before writing again.
+    It is `retryable` only with an idempotency token. Otherwise read the item before you write again.
     """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
@@ -289,9 +289,9 @@ class OutcomeUnknown(TransportError):
 
 
 class ServiceError(SolotableError):
-    """An answer of DynamoDB that refuses the request.
+    """An error reply of DynamoDB.
 
-    `members` are the further members of the error's body, in wire form.
+    `members` are the other members of the error's body, in wire form.
     """
 
     def __init__(
@@ -301,16 +301,16 @@ class ServiceError(SolotableError):
         self.code = code
         self.message = message
         self.status = status
-        #: Whether the same request may succeed later, unchanged.
+        #: Whether the same request may succeed later.
         self.retryable = retryable or status >= 500 or code in _RETRYABLE
         self.members = members
-        #: The text of AWS's newer validator, where it has other words (ADR 22).
+        #: The text of AWS's newer validator if it differs (ADR 22).
         self.newer: str | None = None
         self.family: Family = "request"
 
     @property
     def response(self) -> dict[str, Any]:
-        """The error as botocore's ClientError shows it, so that handlers port unchanged."""
+        """The error in the form of botocore's ClientError, so that existing handlers work."""
         return {
             "Error": {"Code": self.code, "Message": self.message},
             "ResponseMetadata": {"HTTPStatusCode": self.status},
@@ -367,9 +367,9 @@ class VersionConflict(ConditionFailed):
 
 
 class TransactionCancelled(ServiceError):
-    """A transaction did nothing; `reasons` has one entry per action, in the caller's order."""
+    """A transaction failed and wrote nothing; `reasons` has one entry per action, in the caller's order."""
 
-    #: Codes of reasons that pass: the same transaction may succeed later, unchanged.
+    #: Codes of transient reasons: the same transaction may succeed later.
     TRANSIENT: ClassVar = frozenset(
         {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
     )
@@ -412,7 +412,7 @@ class Throttled(ServiceError):
 def invalid(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:
     """Return a ValidationException with this text.
 
-    `newer` is the text of AWS's newer validator where that differs; see `protocol.wording`.
+    `newer` is the text of AWS's newer validator if it differs; see `_protocol.error_texts`.
     """
     error = ServiceError("ValidationException", message)
     error.newer, error.family = newer, family

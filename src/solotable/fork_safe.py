@@ -1,6 +1,6 @@
-"""Locks that a forked child finds free, whichever thread of its parent held them.
+"""Locks that are unlocked in a forked child.
 
-A child has only the thread that forked. A lock that another thread held would stay locked in it for ever.
+A child has only the thread that forked, so a lock that another thread held would never be released in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _locks: WeakSet[Any] = WeakSet()
 
 
 def new_lock() -> threading.Lock:
-    """Return a lock that is free in a child, for state that is whole between any two steps of Python."""
+    """Return a lock that is unlocked in a child; the state that it protects must be valid at any fork."""
     lock = threading.Lock()
     _locks.add(lock)
     return lock
@@ -22,7 +22,7 @@ def new_lock() -> threading.Lock:
 
 def _free_all() -> None:
     for lock in tuple(_locks):
-        # What the standard library itself does for its locks.
+        # The standard library does the same for its own locks.
         lock._at_fork_reinit()
 
 

@@ -1,4 +1,4 @@
-"""Ids that sort by the time they were made: `thing_id: str = Field(default_factory=new_id)`."""
+"""Ids that sort by the time of their creation: `thing_id: str = Field(default_factory=new_id)`."""
 
 from __future__ import annotations
 

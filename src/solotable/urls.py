@@ -1,4 +1,4 @@
-"""Database URLs: which engine, file or endpoint, table and settings a URL names.
+"""Database URLs: they name an engine, a file or endpoint, a table and settings.
 
     sqlite:///shop.db                 a file; missing tables and indexes are created
     sqlite://                         in memory
@@ -6,7 +6,7 @@
     aws://Shop?region=eu-west-1       Amazon DynamoDB; also profile=, client=botocore
 
 A table in the URL replaces the name of the one declared table. Without it the declared names are used,
-after an optional `prefix=`.
+with an optional `prefix=`.
 
 >>> Url.parse("aws://Shop?region=eu-west-1").settings["region"]
 'eu-west-1'
@@ -75,17 +75,17 @@ def _settings(text: str, scheme: str, query: str) -> dict[str, str]:
 
 def _file(text: str, host: str, path: str) -> str | None:
     if not text.startswith("sqlite://"):
-        raise DeclarationError(f"{text!r} has too few slashes; a file has three of them: sqlite:///file.db.")
+        raise DeclarationError(f"{text!r} has too few slashes; write three for a file: sqlite:///file.db.")
     if host:
         raise DeclarationError(
-            f"{text!r} names the host {host!r}; a file has three slashes: sqlite:///file.db."
+            f"{text!r} names the host {host!r}; write three slashes for a file: sqlite:///file.db."
         )
-    # As elsewhere: sqlite:///relative.db, sqlite:////absolute.db.
+    # As in SQLAlchemy: sqlite:///relative.db, sqlite:////absolute.db.
     return path.removeprefix("/") or None
 
 
 def _only(path: str, text: str) -> str | None:
     name = unquote(path.strip("/"))
     if "/" in name:
-        raise DeclarationError(f"{text!r} has more behind its host than the name of a table.")
+        raise DeclarationError(f"{text!r} has more than a table name after its host.")
     return name or None

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from solotable._store.async_store import AsyncBatch, AsyncTransaction
+from solotable._store.asynchronous.units import AsyncBatch, AsyncTransaction
 
 _END = object()
 

@@ -57,7 +57,7 @@ def test_nothing_is_sent_when_the_block_raised(db: Store, opening: Opening) -> N
 def test_a_batch_is_sent_once(db: Store) -> None:
     with db.batch() as batch:
         batch.put(Photo(survey_id="s", photo_id="1"))
-    with pytest.raises(DeclarationError, match="has been sent"):
+    with pytest.raises(DeclarationError, match="was sent"):
         batch.put(Photo(survey_id="s", photo_id="2"))
 
 

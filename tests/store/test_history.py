@@ -343,7 +343,7 @@ def test_a_restore_may_be_part_of_a_transaction(db: Store, base: Database) -> No
         refused()
     assert db.require(Content, node_id="n").title == "title 1"
     theirs = base.tenant("globex")
-    with pytest.raises(TenantViolation, match="another store"), db.transaction() as tx:
+    with pytest.raises(TenantViolation, match="another tenant or database"), db.transaction() as tx:
         tx.include(theirs.history(Content, node_id="n").restoring(2))
 
 
@@ -484,7 +484,7 @@ def test_an_entity_without_a_history_says_so(db: Store) -> None:
     with pytest.raises(DeclarationError, match="Bare has no history; declare one"):
         db.history(Bare, bare_id="x")
     with (
-        pytest.raises(DataError, match="history kept along with it, which a batch cannot do"),
+        pytest.raises(DataError, match="has history, which a batch cannot write"),
         db.batch() as batch,
     ):
         batch.put(Content(node_id="n", title="t"))

@@ -240,7 +240,10 @@ def test_c0_5_protected_names_are_neither_renamed_nor_deleted(db: Store, opening
         with pytest.raises(DataError, match=f"Route path='{name}' is protected and cannot be"):
             write()
     assert {type(request) for request in opening.spy.sent} == {GetItem}, "nothing was sent but readings"
-    with pytest.raises(DataError, match="names kept along with it"), db.batch(overwrite=True) as batch:
+    with (
+        pytest.raises(DataError, match="names, which a batch cannot write"),
+        db.batch(overwrite=True) as batch,
+    ):
         batch.delete(route)
     assert db.require(Route, path=name) == route
 

@@ -61,7 +61,7 @@ def test_an_empty_transaction_sends_nothing(db: Store, opening: Opening) -> None
 def test_a_transaction_is_sent_once(db: Store) -> None:
     with db.transaction() as tx:
         tx.put(Photo(survey_id="s", photo_id="1"))
-    with pytest.raises(DeclarationError, match="has been sent"):
+    with pytest.raises(DeclarationError, match="was sent"):
         tx.put(Photo(survey_id="s", photo_id="2"))
 
 

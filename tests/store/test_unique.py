@@ -171,7 +171,7 @@ def test_two_in_one_transaction_cannot_take_one_value(db: Store) -> None:
 
 
 def test_batches_cannot_keep_locks_and_refuse(db: Store) -> None:
-    with pytest.raises(DataError, match="email, badge kept along with it"), db.batch() as batch:
+    with pytest.raises(DataError, match="has email, badge, which a batch cannot write"), db.batch() as batch:
         batch.put(Person(person_id="1", email="a"))
 
 

@@ -70,7 +70,7 @@ def test_what_is_no_url_is_named(url: str) -> None:
 def test_one_name_is_for_one_table() -> None:
     with pytest.raises(DeclarationError, match="names one table"):
         connect("http://127.0.0.1:1/T", surveyor, library)
-    with pytest.raises(DeclarationError, match="which tables"):
+    with pytest.raises(DeclarationError, match="at least one table"):
         connect("sqlite://")
 
 

@@ -23,16 +23,16 @@ shop = Table("Shop", indexes=[Index("GSI1")])
         ("shop.db", "is not a database URL; write sqlite:///file.db"),
         ("postgres://host/shop", "is not a database URL"),
         ("http:///Shop", "is not a database URL"),
-        ("sqlite://shop.db", "a file has three slashes: sqlite:///file.db"),
-        ("sqlite:/shop.db", "too few slashes; a file has three of them: sqlite:///file.db"),
+        ("sqlite://shop.db", "write three slashes for a file: sqlite:///file.db"),
+        ("sqlite:/shop.db", "too few slashes; write three for a file: sqlite:///file.db"),
         ("sqlite://?durability=none", "durability is full or relaxed"),
         ("sqlite://?lock_timeout=soon", "lock_timeout is a number of seconds, got 'soon'"),
         ("sqlite://?lock_timeout=-1", "lock_timeout is a number of seconds"),
         ("sqlite://?lock_timeout=nan", "lock_timeout is a number of seconds"),
         ("sqlite://?durabilty=relaxed", "did you mean 'durability'?"),
         ("aws://Shop?regoin=eu-west-1", "did you mean 'region'?"),
-        ("http://127.0.0.1:8000/a/b", "more behind its host than the name of a table"),
-        ("sqlite://?prefix=a%20", "'a Shop' is not a name of a DynamoDB table"),
+        ("http://127.0.0.1:8000/a/b", "more than a table name after its host"),
+        ("sqlite://?prefix=a%20", "'a Shop' is not a valid name of a DynamoDB table"),
     ],
 )
 def test_a_url_that_cannot_be_opened_says_why(url: str, told: str) -> None:
@@ -42,14 +42,14 @@ def test_a_url_that_cannot_be_opened_says_why(url: str, told: str) -> None:
 
 
 def test_tables_are_named() -> None:
-    with pytest.raises(DeclarationError, match="Say which tables to open"):
+    with pytest.raises(DeclarationError, match="needs at least one table"):
         connect("sqlite://")
     with pytest.raises(DeclarationError, match="names one table"):
         connect("http://127.0.0.1:1/Shop", shop, Table("Other"))
 
 
 def test_a_name_is_opened_once() -> None:
-    with pytest.raises(DeclarationError, match="Two tables are called 'Shop'"):
+    with pytest.raises(DeclarationError, match="Two tables have the name 'Shop'"):
         connect("sqlite://", shop, Table("Shop", tenant="org"))
 
 

@@ -22,10 +22,10 @@ EntityT = TypeVar("EntityT", bound=Entity)
 RowT = TypeVar("RowT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-#: A condition over an entity, written as a lambda: `lambda s: s.status != "archived"`. It gives an int to
-#: type checkers because `~` of a bool does; a bool is one.
+#: A condition on an entity as a lambda: `lambda s: s.status != "archived"`. Its result is an int for type
+#: checkers, because `~` of a bool is an int.
 Where = Callable[[RowT], int] | None
-#: How much of a string an error quotes.
+#: The longest part of a string that an error quotes.
 _LONGEST_SHOWN = 40
 
 
@@ -68,7 +68,7 @@ def _shown(given: object) -> str:
 
 
 def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Condition | None:
-    """Return the condition that a lambda writes."""
+    """Return the condition of a lambda over an entity."""
     if where is None:
         return None
     return record(entity if isinstance(entity, Plan) else entity.plan(), where)
@@ -83,7 +83,7 @@ def filtered(verb: str, pattern: Query[ModelT], where: Where[Any]) -> Query[Mode
 def target_of(
     verb: str, entity: type[Entity] | Entity, key: Mapping[str, Any], version: ExpectedVersion
 ) -> tuple[Plan, Mapping[str, Any], Entity | None, ExpectedVersion]:
-    """Return what a write by key changes: an entity's own key and version, or those given."""
+    """Return the target of a write: the key and version of an entity, or those that the caller passed."""
     if not (issubclass(entity, Entity) if isinstance(entity, type) else isinstance(entity, Entity)):
         raise DataError(f"{verb}() takes an Entity class and its key, or an instance, got {_shown(entity)}.")
     plan = entity.plan()

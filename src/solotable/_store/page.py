@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from solotable._flows.verbs.query import FilledPage
+from solotable._flows.reads.query import FilledPage
 
 RowT = TypeVar("RowT", bound=BaseModel)
 

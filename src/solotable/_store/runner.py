@@ -25,11 +25,11 @@ from solotable.errors import EngineError, ServiceError, TransportError
 
 ResultT = TypeVar("ResultT")
 
-#: Short writes, which wait less in a group than for a commit each.
+#: Short writes; committing them as a group is faster than one by one.
 _GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
-#: Items that a page passes over in some milliseconds.
+#: The largest page that is read within a few milliseconds.
 _SHORT_PAGE = 1000
-#: Short reads in a row before other tasks run.
+#: The number of consecutive short reads before other tasks get to run.
 _UNINTERRUPTED = 32
 
 
@@ -54,14 +54,14 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
-            # The flow stays open: a caller may run it on after a cancellation, as the limiter does.
+            # Leave the flow open: a caller may resume it after a cancellation, as the limiter does.
             pending_error = _wrong_yield(request)
             if pending_error is None:
                 raise
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
-    """Run a flow to its end, awaiting each answer."""
+    """Run a flow to its end, awaiting each reply."""
     reply: Any = None
     pending_error: Exception | None = None
     while True:
@@ -81,7 +81,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
-            # The flow stays open: a caller may run it on after a cancellation, as the limiter does.
+            # Leave the flow open: a caller may resume it after a cancellation, as the limiter does.
             pending_error = _wrong_yield(request)
             if pending_error is None:
                 raise
@@ -95,7 +95,7 @@ def _wrong_yield(request: object) -> TypeError | None:
     return TypeError(f"A flow yields requests, got {type(request).__name__}{hint}.")
 
 
-# What is asked together is answered one by one: an error belongs to its request, not to the others.
+# Each concurrent read has its own outcome, so that an error of one does not fail the others.
 def _outcome(engine: Engine, request: Request[Any]) -> Any:
     try:
         return engine.handle(request)
@@ -115,7 +115,7 @@ def _is_short(request: Request[Any]) -> bool:
 
 
 def _settle(answered: asyncio.Future[Any], answer: Callable[[], Any]) -> None:
-    """Give a caller its outcome, unless it was cancelled."""
+    """Set the result or the error of a caller's future, unless it was cancelled."""
     if answered.done():
         return
     try:
@@ -127,17 +127,17 @@ def _settle(answered: asyncio.Future[Any], answer: Callable[[], Any]) -> None:
 
 
 class Inline:
-    """A blocking engine whose answers cost microseconds, called on the event loop itself."""
+    """A blocking engine that replies within microseconds, called on the event loop."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
-        """Answer one request at once."""
+        """Handle one request on the event loop."""
         return self._engine.handle(request)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait as the engine does, or on the event loop."""
+        """Wait with the engine's own sleep, or on the event loop."""
         own = self._engine.capabilities.sleep
         if own is not None:
             own(seconds)
@@ -151,9 +151,8 @@ class Inline:
 class Threaded:
     """A blocking engine behind threads, so that a disk or a network does not block the event loop.
 
-    An engine with `short_reads` answers a read of one item, or of a small page, sooner than a thread
-    takes it over. Those are answered on the event loop itself. Concurrent writes are grouped, where the
-    engine can.
+    With the capability `short_reads`, reads of one item or of a small page run on the event loop: they take
+    less time than the switch to a thread. Concurrent writes are grouped if the engine supports it.
     """
 
     def __init__(self, engine: Engine, executor: Executor) -> None:
@@ -166,7 +165,7 @@ class Threaded:
         self._groups: WriteGroups | None = None
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
-        """Answer one request, from a thread unless it is a short read."""
+        """Handle one request in a thread, or a short read on the event loop."""
         if self._closed:
             raise EngineError("The store was closed; open it again.")
         if self._short_reads and (type(request) is GetItem or _is_short(request)):
@@ -184,7 +183,7 @@ class Threaded:
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait as the engine does, or on the event loop."""
+        """Wait with the engine's own sleep, or on the event loop."""
         own = self._engine.capabilities.sleep
         if own is None:
             await asyncio.sleep(seconds)
@@ -192,7 +191,7 @@ class Threaded:
             await asyncio.get_running_loop().run_in_executor(self._executor, own, seconds)
 
     async def close(self) -> None:
-        """Close the engine once its threads are done."""
+        """Close the engine after its threads have finished."""
         self._closed = True
         self._executor.shutdown(wait=True)
         self._engine.close()

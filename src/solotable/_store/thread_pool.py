@@ -1,4 +1,4 @@
-"""A thread pool that works after a fork: a child has none of its parent's threads."""
+"""A thread pool that works after a fork: it starts new threads in the child."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ThreadPool(Executor):
 
     def _start(self) -> None:
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
-        # Last: other threads of a child must not find the parent's pool under the child's number.
+        # Set last, so that no thread of a child uses the parent's pool under the child's process id.
         self._process = os.getpid()
 
     def submit(

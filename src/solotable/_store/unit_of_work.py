@@ -16,8 +16,8 @@ from solotable._flows.traits import leases
 from solotable._flows.transactions.commit import Planner, transact
 from solotable._flows.transactions.idempotency import CallerToken, caller_token
 from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
-from solotable._flows.verbs import put, update
-from solotable._flows.verbs.batch import write_batch
+from solotable._flows.writes import put, update
+from solotable._flows.writes.batch import write_batch
 from solotable.errors import DataError, DeclarationError, TenantViolation
 
 from .arguments import Where, check_class, check_instance, condition_of, target_of
@@ -32,8 +32,8 @@ class Planned:
 
     scope: Scope
     planner: Planner
-    #: What the caller asked for, in the caller's own words.
-    asked: tuple[object, ...]
+    #: The arguments of the caller, to compare repeated transactions.
+    arguments: tuple[object, ...]
 
 
 class TransactionWork:
@@ -44,8 +44,8 @@ class TransactionWork:
         self._token = token
         self._planners: list[Planner] | None = []
         self._leases: list[DerivedWrite] = []
-        #: What the caller asked for, in the caller's own words; under a token it must be the same again.
-        self._asked: list[object] = []
+        #: The arguments of the caller; a transaction that repeats a token must have the same ones.
+        self._arguments: list[object] = []
         self._table: Table | None = None
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
@@ -70,7 +70,7 @@ class TransactionWork:
         version: ExpectedVersion = None,
         **key: Any,
     ) -> None:
-        """Change parts of a stored entity."""
+        """Change fields of a stored entity."""
         plan, given, mine, expected = target_of("update", entity, key, version)
         changes = update.Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
@@ -87,7 +87,7 @@ class TransactionWork:
     def delete(
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
-        """Remove an entity."""
+        """Delete an entity."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         condition = condition_of(plan, where)
         self._add(
@@ -99,7 +99,7 @@ class TransactionWork:
     def check(
         self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
-        """Require that an entity exists and meets the condition, without writing it."""
+        """Require that an entity exists and meets a condition, without writing it."""
         plan = check_class("check", entity).plan()
         condition = condition_of(plan, where)
         prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
@@ -110,9 +110,10 @@ class TransactionWork:
         for each in planned:
             if (each.scope.tenant, each.scope.names) != (self._scope.tenant, self._scope.names):
                 raise TenantViolation(
-                    "This was prepared by another store; take it from that of the transaction."
+                    "A store of another tenant or database prepared this write; "
+                    "prepare it with the store of the transaction."
                 )
-            self._add(each.planner, None, each.asked)
+            self._add(each.planner, None, each.arguments)
 
     def check_lease(self, lease: LeaseState) -> None:
         """Require that the lease is still held when the transaction commits, or raise LeaseLost."""
@@ -121,30 +122,30 @@ class TransactionWork:
 
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
         check_instance("create" if create else "put", entity)
-        intent, condition = put.prepare_put(self._scope, entity), condition_of(entity, where)
+        prepared, condition = put.prepare_put(self._scope, entity), condition_of(entity, where)
         plan = entity.plan()
         stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
-        content = {name: value for name, value in intent.item.items() if name not in stamps}
+        content = {name: value for name, value in prepared.item.items() if name not in stamps}
         self._add(
-            lambda: put.plan_put(self._scope, intent, create=create, where=condition),
+            lambda: put.plan_put(self._scope, prepared, create=create, where=condition),
             plan,
             ("create" if create else "put", content, condition),
         )
-        return cast(E, intent.after)
+        return cast(E, prepared.after)
 
-    def _add(self, planner: Planner, plan: Plan | None, asked: object) -> None:
+    def _add(self, planner: Planner, plan: Plan | None, arguments: object) -> None:
         self._open().append(planner)
-        self._asked.append((None if plan is None else plan.tag, asked))
+        self._arguments.append((None if plan is None else plan.tag, arguments))
         self._table = self._table or (None if plan is None else plan.table)
 
     def _caller_token(self) -> CallerToken | None:
-        if self._token is None or not self._asked:
+        if self._token is None or not self._arguments:
             return None
-        return caller_token(self._table or self._scope.tables[0], self._token, self._asked)
+        return caller_token(self._table or self._scope.tables[0], self._token, self._arguments)
 
     def _open(self) -> list[Planner]:
         if self._planners is None:
-            raise DeclarationError("This transaction has been sent; begin another one.")
+            raise DeclarationError("This transaction was sent; begin a new one.")
         return self._planners
 
     def _commit(self) -> Flow[None]:
@@ -155,7 +156,7 @@ class TransactionWork:
         planners, self._planners = self._open(), None
         if self._leases:
             if not planners:
-                raise DeclarationError("A transaction that only checks a lease does nothing; write in it.")
+                raise DeclarationError("A transaction that only checks a lease writes nothing; add a write.")
             planners[0] = partial(_guarded, planners[0], tuple(self._leases))
         return planners
 
@@ -176,34 +177,32 @@ class BatchWork:
         return cast(E, prepared.after)
 
     def delete(self, entity: type[E] | E, /, **key: Any) -> None:
-        """Remove an entity."""
+        """Delete an entity."""
         plan, given, mine, _ = target_of("delete", entity, key, None)
         self._check(entity)
         self._open().append(put.plan_unconditional_delete(self._scope, plan, given, mine=mine))
 
     def _check(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
-        kept = [*(trait.name for trait in plan.traits), *plan.counters]
-        if kept:
+        derived = [*(trait.name for trait in plan.traits), *plan.counters]
+        if derived:
             raise DataError(
-                f"{plan.name} has {', '.join(kept)} kept along with it, "
-                f"which a batch cannot do; use a transaction."
+                f"{plan.name} has {', '.join(derived)}, which a batch cannot write; use a transaction."
             )
         if plan.schema_versions.declared and not self._overwrite:
             raise DataError(
                 f"{plan.name} has schema versions, and a batch cannot check whether a newer release wrote an "
-                f"item; "
-                f"use a transaction, or batch(overwrite=True) to write over whatever is there."
+                f"item; use a transaction, or batch(overwrite=True) to replace stored items."
             )
         if plan.version is not None and not self._overwrite:
             raise DataError(
                 f"{plan.name} is versioned and a batch checks no versions; use a transaction, "
-                f"or batch(overwrite=True) to write over whatever is there."
+                f"or batch(overwrite=True) to replace stored items."
             )
 
     def _open(self) -> list[Write]:
         if self._writes is None:
-            raise DeclarationError("This batch has been sent; begin another one.")
+            raise DeclarationError("This batch was sent; begin a new one.")
         return self._writes
 
     def _write(self) -> Flow[int]:

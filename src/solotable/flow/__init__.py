@@ -20,8 +20,8 @@ and asyncio code, on every engine:
 >>> db.require(Stock, sku="b").left
 2
 
-The modules of this package: `requests` has DynamoDB's operations as records, `conditions` builds
-conditions on attributes, `feed` reads a table's stream.
+`flow.requests` has DynamoDB's operations as records, `flow.conditions` builds conditions on attributes,
+and `flow.feed` reads a table's stream.
 """
 
 from solotable._entities.declare.plan import Plan

@@ -28,7 +28,7 @@ def encode_value(value: Any) -> AttributeValue:
     >>> encode_value(7), encode_value(["a"])
     ({'N': '7'}, {'L': [{'S': 'a'}]})
     """
-    # The two kinds that flows write most, without the pattern match.
+    # The two most frequent types, without the pattern match.
     if type(value) is int:
         return {"N": str(value)}
     if type(value) is str:
@@ -42,16 +42,16 @@ def decode_value(value: AttributeValue) -> Any:
 
 
 def encode_entity(scope: Scope, entity: Entity) -> Item:
-    """Return an entity as its item, keys included, with the tenant of the scope.
+    """Encode an entity to its item, with its keys and the tenant of the scope.
 
-    Version and timestamps stay as they are: `put` and `create` set those.
+    It does not set the version and the timestamps; `put` and `create` do.
     """
     plan = entity.plan()
     return plan.encode(dict(scope.bind(plan, entity.__dict__)), entity.unknown_attributes)
 
 
 def decode_entity(scope: Scope, entity: type[EntityT], item: Item) -> EntityT | None:
-    """Return an item as its entity; None if it is another entity's, deleted or expired.
+    """Decode an item to its entity; None if it belongs to another entity, is deleted or has expired.
 
     Raises TenantViolation for an item of another tenant.
     """
@@ -60,6 +60,6 @@ def decode_entity(scope: Scope, entity: type[EntityT], item: Item) -> EntityT | 
 
 
 def key_of(scope: Scope, entity: type[Entity], /, **key: Any) -> Item:
-    """Return the primary key of an entity as DynamoDB has it."""
+    """Return the primary key of an entity in wire form."""
     plan = entity.plan()
     return plan.key_from(scope.bind(plan, key))

@@ -120,7 +120,7 @@ def any_of(*conditions: Condition) -> Condition:
 
 
 def none_of(*conditions: Condition) -> Condition:
-    """Require that no condition of some holds."""
+    """Require that none of some conditions holds."""
     return Not(any_of(*conditions))
 
 

@@ -22,7 +22,7 @@ from .codec import encode_value
 
 
 class ItemUpdate:
-    """Actions of one UpdateItem, each on another top-level attribute.
+    """The actions of one UpdateItem; each changes a different top-level attribute.
 
     >>> update = ItemUpdate().set("status", "open").add("writes", 1).remove("error")
     >>> len(update.build().actions)
@@ -41,7 +41,7 @@ class ItemUpdate:
         return self
 
     def set_if_missing(self, name: str, value: Any) -> Self:
-        """Set an attribute to a value unless the item has it."""
+        """Set an attribute to a value if the item does not have it."""
         path = self._path(name)
         self._actions.append(Assign(path, IfNotExists(path, Const(encode_value(value)))))
         return self

@@ -1,6 +1,6 @@
 """DynamoDB's operations as request records, for `send` or `yield`.
 
-A plain `yield request` sends a request once; `send` also repeats it while that is safe and useful.
+`yield request` sends a request once; `send` also retries it when a retry is safe.
 """
 
 from solotable._protocol.replies import (

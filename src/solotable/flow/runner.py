@@ -7,34 +7,36 @@ from typing import Any, TypeVar, cast, overload
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._protocol.engine import AsyncEngine, Engine
-from solotable._store import async_store, runner, store
+from solotable._store import runner
+from solotable._store.asynchronous.stores import AsyncVerbs
+from solotable._store.sync.stores import Verbs
 from solotable.errors import DeclarationError
 
 ResultT = TypeVar("ResultT")
-AnyStore = store.Verbs | async_store.AsyncVerbs
+AnyStore = Verbs | AsyncVerbs
 
 
-def run(flow: Flow[ResultT], on: store.Verbs | Engine) -> ResultT:
+def run(flow: Flow[ResultT], on: Verbs | Engine) -> ResultT:
     """Run a flow to its end on a store or an engine, and return its result."""
     try:
-        if isinstance(on, store.Verbs):
+        if isinstance(on, Verbs):
             _check_new(flow)
             return runner.run(flow, on._engine)
         return runner.run(flow, on)
     except AttributeError as error:
-        _check_stores(error, on, async_store.AsyncVerbs, "run() takes a blocking store; await arun()")
+        _check_stores(error, on, AsyncVerbs, "run() takes a blocking store; await arun()")
         raise
 
 
-async def arun(flow: Flow[ResultT], on: async_store.AsyncVerbs | AsyncEngine) -> ResultT:
+async def arun(flow: Flow[ResultT], on: AsyncVerbs | AsyncEngine) -> ResultT:
     """Run a flow to its end on an async store or engine, and return its result."""
     try:
-        if isinstance(on, async_store.AsyncVerbs):
+        if isinstance(on, AsyncVerbs):
             _check_new(flow)
             return await runner.arun(flow, on._engine)
         return await runner.arun(flow, on)
     except AttributeError as error:
-        _check_stores(error, on, store.Verbs, "arun() takes an async store; call run()")
+        _check_stores(error, on, Verbs, "arun() takes an async store; call run()")
         raise
 
 
@@ -43,12 +45,12 @@ def _check_new(flow: Flow[Any]) -> None:
         raise DeclarationError("This flow has ended; call its function again for a new one.")
 
 
-# After the error, not before each run: a check would slow down every request.
+# Called after an error, because a check before each run would slow down every request.
 def _check_stores(error: AttributeError, on: object, wrong: type[Any], advice: str) -> None:
-    """Raise DeclarationError for a store of the wrong kind, or for one in the place of a scope."""
+    """Raise DeclarationError for a store of the wrong kind, or for a store passed as a scope."""
     if isinstance(on, wrong):
         raise DeclarationError(f"{advice} for a flow on {type(on).__name__}.") from None
-    if isinstance(error.obj, store.Verbs | async_store.AsyncVerbs):
+    if isinstance(error.obj, Verbs | AsyncVerbs):
         name = type(error.obj).__name__
         raise DeclarationError(
             f"The verbs of a flow take a Scope, got {name}; pass scope_of(store)."
@@ -56,14 +58,14 @@ def _check_stores(error: AttributeError, on: object, wrong: type[Any], advice: s
 
 
 def scope_of(on: AnyStore) -> Scope:
-    """Return the scope of a store: its tenant, tables and clock, which every verb of this package takes."""
+    """Return the scope of a store (its tenant, tables and clock), the first argument of every verb here."""
     return on._scope
 
 
 @overload
-def engine_of(on: store.Verbs) -> Engine: ...
+def engine_of(on: Verbs) -> Engine: ...
 @overload
-def engine_of(on: async_store.AsyncVerbs) -> AsyncEngine: ...
+def engine_of(on: AsyncVerbs) -> AsyncEngine: ...
 def engine_of(on: AnyStore) -> Engine | AsyncEngine:
     """Return the engine that a store sends its requests to."""
     return on._engine

@@ -12,17 +12,17 @@ from solotable._entities.declare.table import Table
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import Condition
 from solotable._flows import retry
+from solotable._flows.reads import get as get_flows
+from solotable._flows.reads import query as query_flows
+from solotable._flows.reads import scan as scan_flows
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import perform
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.verbs import batch as batch_flows
-from solotable._flows.verbs import get as get_flows
-from solotable._flows.verbs import modify as modify_flows
-from solotable._flows.verbs import put as put_flows
-from solotable._flows.verbs import query as query_flows
-from solotable._flows.verbs import scan as scan_flows
-from solotable._flows.verbs import update as update_flows
+from solotable._flows.writes import batch as batch_flows
+from solotable._flows.writes import modify as modify_flows
+from solotable._flows.writes import put as put_flows
+from solotable._flows.writes import update as update_flows
 from solotable._protocol.requests import Request
 from solotable._store.arguments import Where, check_class, check_instance, condition_of, filtered, target_of
 from solotable._store.page import Page
@@ -35,15 +35,15 @@ ReplyT = TypeVar("ReplyT")
 
 
 def send(scope: Scope, request: Request[ReplyT]) -> Flow[ReplyT]:
-    """Send a request and return its reply; repeat it while the error passes and repeating is safe.
+    """Send a request and return its reply; retry transient errors while a retry is safe.
 
-    A write whose outcome is unknown is sent again only as a transaction with a token.
+    A write with an unknown outcome is retried only in a transaction with a token.
     """
     return retry.send(request, scope.retries)
 
 
 def send_all(scope: Scope, requests: Sequence[Request[ReplyT]]) -> Flow[list[ReplyT]]:
-    """Send several reads at once and return their replies in order; on an async store they overlap."""
+    """Send several reads and return their replies in order; an async store sends them concurrently."""
     return retry.send_all(requests, scope.retries)
 
 
@@ -60,25 +60,25 @@ def require(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key
 def get_many(
     scope: Scope, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
 ) -> Flow[list[E | None]]:
-    """Return the entities with these keys in their order, None for missing ones."""
+    """Return the entities with these keys in the same order; None for missing ones."""
     return get_flows.get_many(scope, check_class("get_many", entity), keys, consistent=consistent)
 
 
 def get_items(
     scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool = False
 ) -> Flow[list[Item | None]]:
-    """Return the items with these primary keys in their order, of any entity; None for missing ones."""
+    """Return the items of any entity with these primary keys in the same order; None for missing ones."""
     return get_flows.get_items(scope, table, keys, consistent=consistent)
 
 
 def put(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
-    """Create the entity or replace the stored one, and return it as stored."""
+    """Create an entity or replace the stored one, and return the stored entity."""
     check_instance("put", entity)
     return put_flows.put_entity(scope, entity, where=condition_of(entity, where))
 
 
 def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
-    """Create the entity, or raise AlreadyExists; return it as stored."""
+    """Create an entity and return the stored one, or raise AlreadyExists."""
     check_instance("create", entity)
     return put_flows.put_entity(scope, entity, create=True, where=condition_of(entity, where))
 
@@ -97,7 +97,7 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
     version: ExpectedVersion = None,
     **key: Any,
 ) -> Flow[E]:
-    """Change fields of a stored entity, and return it as stored; raise NotFound if it does not exist."""
+    """Change fields of a stored entity and return the stored result; raise NotFound if it does not exist."""
     plan, given, mine, expected = target_of("update", entity, key, version)
     changes = update_flows.Changes(
         set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
@@ -120,14 +120,14 @@ def delete(
     version: ExpectedVersion = None,
     **key: Any,
 ) -> Flow[E | None]:
-    """Delete an entity, and return it as it was; None when there was none."""
+    """Delete an entity and return it; None if it did not exist."""
     plan, given, mine, expected = target_of("delete", entity, key, version)
     condition_ = condition_of(plan, where)
     return put_flows.delete_entity(scope, plan, given, version=expected, mine=mine, where=condition_)
 
 
 def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:
-    """Delete the items with these primary keys, of any entity and without conditions; return how many."""
+    """Delete the items of any entity with these primary keys, without conditions; return their number."""
     return batch_flows.delete_items(scope, table, keys)
 
 
@@ -140,7 +140,7 @@ def modify(
     default: E | None = None,
     **key: Any,
 ) -> Flow[E]:
-    """Read an entity, change it by a function, and put it; repeat both while other writers win.
+    """Read an entity, change it with a function and put it; retry after a conflict.
 
     See `Store.modify`.
     """
@@ -156,7 +156,7 @@ def page(
     where: Where[RowT] = None,
     work: int = query_flows.DEFAULT_WORK,
 ) -> Flow[Page[RowT]]:
-    """Return a page of up to `limit` rows and the cursor of the next."""
+    """Return a page of up to `limit` rows and the cursor of the next page."""
     found = yield from query_flows.page(
         scope, filtered("page", pattern, where), limit=limit, cursor=cursor, work=work
     )
@@ -164,7 +164,7 @@ def page(
 
 
 def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[list[RowT]]:
-    """Return all rows of a query, page after page; for results that fit in memory."""
+    """Return all rows of a query, for results that fit in memory."""
     prepared = query_flows.prepare(scope, filtered("query", pattern, where))
     found: list[RowT] = []
     start = None
@@ -177,14 +177,14 @@ def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> F
 
 
 def count(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[int]:
-    """Return how many rows there are; they are read and paid for, but not sent."""
+    """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
     return query_flows.count(scope, filtered("count", pattern, where))
 
 
 def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) -> Flow[list[E]]:
     """Return all items of an entity by reading its whole table; reads at most `budget` items.
 
-    The scope must be that of an admin store.
+    Requires the scope of an admin store.
     """
     condition_ = condition_of(check_class("scan", entity), where)
     found: list[E] = []
@@ -199,14 +199,14 @@ def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) 
 
 
 def condition(entity: type[E], where: Where[E]) -> Condition | None:
-    """Return the condition that a lambda over an entity's fields stands for, for a request record."""
+    """Return the condition of a lambda over an entity's fields, for use in a request."""
     return condition_of(entity, where)
 
 
 class Transaction(TransactionWork):
-    """Writes that are committed together: `tx.put(...)`, then `yield from tx.commit()`.
+    """The writes of one transaction: `tx.put(...)`, then `yield from tx.commit()`.
 
-    With a `token` the same transaction may be repeated within a day and is done once.
+    With a `token`, a transaction that is sent again within a day is executed once.
     """
 
     def commit(self) -> Flow[None]:
@@ -224,5 +224,5 @@ class Batch(BatchWork):
         super().__init__(scope, overwrite=overwrite)
 
     def write(self) -> Flow[int]:
-        """Send the writes in chunks, and return how many items were written."""
+        """Send the writes in chunks and return the number of written items."""
         return self._write()

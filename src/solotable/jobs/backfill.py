@@ -24,10 +24,10 @@ from solotable._flows.jobs.scan_checkpoints import (
     save_checkpoint,
     saves_checkpoints,
 )
-from solotable._flows.verbs.scan import ScanPart
+from solotable._flows.reads.scan import ScanPart
 from solotable._protocol.requests import Control
+from solotable._store import AdminStore
 from solotable._store.runner import run
-from solotable._store.store import AdminStore
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import DataError, NewerSchemaVersion, ServiceError
 

@@ -16,7 +16,7 @@ from solotable._expressions.ast import And, Condition, Exists
 from solotable._flows.traits import unique
 from solotable._flows.transactions.write import fields_unchanged
 from solotable._protocol.requests import ConditionCheck, TransactWriteItems
-from solotable._store.store import AdminStore
+from solotable._store import AdminStore
 from solotable.errors import DeclarationError, SolotableError, TransactionCancelled
 
 

@@ -31,12 +31,12 @@ from solotable._flows.jobs.purge_queue import (
     held_by,
 )
 from solotable._flows.jobs.receipts import Receipt, receipts
+from solotable._flows.reads.get import fetch
 from solotable._flows.traits.outbox import stamp
-from solotable._flows.verbs.get import fetch
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
+from solotable._store import AdminStore
 from solotable._store.runner import run
-from solotable._store.store import AdminStore
 from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 
 #: Two whole transactions of items and entries.

@@ -20,7 +20,7 @@ from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._protocol.requests import UpdateItem
-from solotable._store.store import AdminStore
+from solotable._store import AdminStore
 from solotable._values import dump
 from solotable.errors import ConditionFailed, DataError, DeclarationError
 

@@ -15,7 +15,7 @@ from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
 from solotable._flows.traits.outbox import audit_item, event, load_event
 from solotable._flows.transactions.write import Change, Stored
-from solotable._flows.verbs.put import plan_put, prepare_put
+from solotable._flows.writes.put import plan_put, prepare_put
 from solotable._protocol.replies import GotItem, WroteItem
 from solotable._protocol.requests import GetItem, PutItem, UpdateItem
 from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown

@@ -10,11 +10,11 @@ from solotable import Entity, Index, Key, Table, upgrade
 from solotable._expressions.evaluate import evaluate
 from solotable._flows.cursors import CursorSigner
 from solotable._flows.jobs.backfill import BackfillCounts, BackfillPage, Pace, Work, page
+from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Retries, Sleep
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import perform
-from solotable._flows.verbs.scan import ScanPart
-from solotable._flows.verbs.update import Changes, plan_update
+from solotable._flows.writes.update import Changes, plan_update
 from solotable._protocol.replies import GotItem, Page, TransactWrote, WroteItem
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item

@@ -9,9 +9,9 @@ import pytest
 
 from solotable import Entity, Index, Key, Table
 from solotable._connect import connect
+from solotable._flows.reads import query
 from solotable._flows.retry import ConcurrentReads, Flow, Retries, Sleep, send_all
 from solotable._flows.scope import Scope
-from solotable._flows.verbs import query
 from solotable._protocol.engine import Capabilities
 from solotable._protocol.replies import Page as Reply
 from solotable._protocol.requests import GetItem, Query, Request

@@ -15,11 +15,11 @@ from typing import Literal
 from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Attr, Compare, Const
+from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.write import all_of, attributes_unchanged
-from solotable._flows.verbs.scan import ScanPart
 from solotable._protocol.replies import Capacity, decode_items
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item

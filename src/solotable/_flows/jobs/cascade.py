@@ -20,13 +20,13 @@ from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT, PURGING
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
+from solotable._flows.reads.get import fetch
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.merge import merge_addition
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, attributes_unchanged
-from solotable._flows.verbs.get import fetch
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item

@@ -21,12 +21,12 @@ from solotable._entities.keys.codecs import escape
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._expressions.ast import Attr, Compare, Const, KeyTerm
 from solotable._flows.internal_items import internal_key, internal_partition, partition_terms
+from solotable._flows.reads.get import fetch
+from solotable._flows.reads.query import FilledPage
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp
 from solotable._flows.transactions.write import DerivedWrite
-from solotable._flows.verbs.get import fetch
-from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, PutItem, Query
 from solotable._values import Item

@@ -24,13 +24,13 @@ from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import KeyTerm
 from solotable._flows.internal_items import internal_partition
+from solotable._flows.reads.get import get_items
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import INTERNAL, Scope
 from solotable._flows.traits.names import key_at
 from solotable._flows.traits.outbox import EVENT
 from solotable._flows.traits.unique import TAG, lock_key
-from solotable._flows.verbs.batch import delete_items
-from solotable._flows.verbs.get import get_items
+from solotable._flows.writes.batch import delete_items
 from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item

@@ -18,10 +18,10 @@ from solotable._entities.declare.table import Table
 from solotable._entities.keys.codecs import escape
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Add, Assign, Const, Update
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, DerivedWrite
-from solotable._flows.verbs.get import not_found
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import BatchGetItem, TableKeys, TransactWriteItems, UpdateItem
 from solotable._values import Item, dump, load

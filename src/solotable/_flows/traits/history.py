@@ -16,11 +16,11 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.paths import field_path as field_of
 from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
+from solotable._flows.reads.query import FilledPage, view_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, load_stored
-from solotable._flows.verbs.batch import write_batch
-from solotable._flows.verbs.query import FilledPage, view_of
+from solotable._flows.writes.batch import write_batch
 from solotable._protocol import requests
 from solotable._protocol.replies import Page as Reply
 from solotable._protocol.replies import decode_items

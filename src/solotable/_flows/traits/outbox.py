@@ -19,10 +19,10 @@ from solotable._entities.traits.events import Event, EventVerb
 from solotable._entities.traits.outbox import Outbox
 from solotable._expressions.ast import Exists, Not
 from solotable._flows.internal_items import internal_key, internal_partition, only_table, partition_terms
+from solotable._flows.reads.query import FilledPage
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored
-from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item, item_size

@@ -17,6 +17,8 @@ from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import ALIASES, Names, Redirect
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Assign, Attr, Condition, Const, Contains, Not, Or, Remove, Update
+from solotable._flows.reads.get import not_found
+from solotable._flows.reads.query import FilledPage, prepare
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.derived_writes import derived_writes_of
@@ -32,8 +34,6 @@ from solotable._flows.transactions.write import (
     fields_unchanged,
     version_is,
 )
-from solotable._flows.verbs.get import not_found
-from solotable._flows.verbs.query import FilledPage, prepare
 from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem, UpdateItem
 from solotable._values import Item

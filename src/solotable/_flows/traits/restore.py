@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from solotable._entities.declare.entity import Entity
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
 from solotable._flows.transactions.write import Stored, Write, load_stored
-from solotable._flows.verbs.get import not_found
-from solotable._flows.verbs.put import plan_put, prepare_put
+from solotable._flows.writes.put import plan_put, prepare_put
 from solotable.errors import DataError, VersionConflict
 
 from .history import HistoryLocation, delete_marker, deleted_at, is_marker, missing, snapshot_at

@@ -29,6 +29,7 @@ from solotable._expressions.ast import (
 )
 from solotable._flows.jobs.purge_queue import QueueEntry, queue_delete, queue_put
 from solotable._flows.jobs.reencode import stale_keys
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.derived_writes import derived_writes_of, source_fields
@@ -44,7 +45,6 @@ from solotable._flows.transactions.write import (
     load_stored,
     version_is,
 )
-from solotable._flows.verbs.get import not_found
 from solotable._protocol.requests import ConditionCheck, GetItem, UpdateItem
 from solotable._values import AttributeValue, Item
 from solotable.errors import ConditionFailed, DataError, DeclarationError, NotFound

@@ -17,9 +17,9 @@ from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable._expressions.describe import describe
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.verbs.get import not_found
 from solotable._protocol.requests import GetItem, PutItem, WriteAction
 from solotable._values import AttributeValue, Item
 from solotable.errors import (

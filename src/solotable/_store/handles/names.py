@@ -10,12 +10,12 @@ from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import Redirect
+from solotable._flows.reads.query import FilledPage
 from solotable._flows.scope import Scope
 from solotable._flows.traits import rename
 from solotable._flows.traits.names import names_of
 from solotable._flows.transactions import commit
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.arguments import target_of
 from solotable._store.runner import arun, run

@@ -241,7 +241,7 @@ def parse_key(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
 
 def not_found(plan: Plan, key: dict[str, Any], target: Target) -> NotFoundError:
     """Return the error for an entity that does not exist, in the words of the store."""
-    from solotable._flows.verbs.get import not_found as store_error
+    from solotable._flows.reads.get import not_found as store_error
 
     scope = {} if plan.tenant is None else {plan.tenant: target.tenant}
     return NotFoundError(str(store_error(plan, scope | key)))

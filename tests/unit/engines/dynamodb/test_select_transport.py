@@ -128,5 +128,5 @@ def test_a_url_may_ask_for_botocore() -> None:
         engine: Any = open_engine(Url.parse(url))
         assert type(engine._transports.items) is expected
         engine.close()
-    with pytest.raises(DeclarationError, match="client is botocore, or left out"):
+    with pytest.raises(DeclarationError, match="client takes botocore; leave it out"):
         open_engine(Url.parse(f"{URL}?client=curl"))

@@ -36,6 +36,7 @@ from solotable._expressions.evaluate import evaluate, paths_of
 from solotable._expressions.path_overlap import find_clash
 from solotable._expressions.update import apply_update
 from solotable._flows.jobs.reencode import difference, is_current, origins, reencoded, update_of
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.derived_writes import (
@@ -62,7 +63,6 @@ from solotable._values import AttributeValue, Item, levels
 from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, ServiceError, StoredDataError
 
-from .get import not_found
 from .update_check import apply_checked, explain_misfit
 
 

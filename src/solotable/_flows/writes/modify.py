@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
+from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
@@ -22,7 +23,6 @@ from solotable.errors import (
     TooManyConflicts,
 )
 
-from .get import not_found
 from .put import put_entity, put_unversioned
 
 EntityT = TypeVar("EntityT", bound=Entity)

@@ -1,0 +1,1 @@
+"""Read entities: by key, by query, in pages and in scans."""

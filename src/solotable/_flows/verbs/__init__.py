@@ -1,1 +1,0 @@
-"""The verbs of a store: get, put, update, query, scan, batch."""

@@ -1,0 +1,1 @@
+"""Write entities: put, update, modify, delete, and batches."""

@@ -1,0 +1,1 @@
+"""The async store, in modules by the kind of its methods."""

@@ -1,0 +1,131 @@
+"""Methods of the async store that read: each runs one flow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from pydantic import BaseModel
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.keys.key import BoundKey
+from solotable._entities.patterns.query import Query
+from solotable._flows.reads import get as read
+from solotable._flows.reads import query
+from solotable._store.arguments import (
+    Where,
+    check_class,
+    check_query,
+    filtered,
+    members_of,
+)
+from solotable._store.page import Page
+from solotable._store.runner import arun
+
+from .store_base import AsyncStoreBase
+
+A = TypeVar("A", bound=Entity)
+B = TypeVar("B", bound=Entity)
+C = TypeVar("C", bound=Entity)
+D = TypeVar("D", bound=Entity)
+E = TypeVar("E", bound=Entity)
+RowT = TypeVar("RowT", bound=BaseModel)
+
+
+class AsyncReads(AsyncStoreBase):
+    """The methods that read entities."""
+
+    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+        """Return the entity with this key, or None."""
+        return await arun(
+            read.get(self._scope, check_class("get", entity), key, consistent=consistent), self._engine
+        )
+
+    async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
+        """Return the entity with this key, or raise NotFound."""
+        return await self._run(
+            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
+        )
+
+    async def get_many(
+        self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
+    ) -> list[E | None]:
+        """Return the entities with these keys in the same order; None for missing ones."""
+        return await self._run(
+            read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
+        )
+
+    async def page(
+        self,
+        pattern: Query[RowT],
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        where: Where[RowT] = None,
+        work: int = query.DEFAULT_WORK,
+    ) -> Page[RowT]:
+        """Return a page of up to `limit` rows and the cursor of the next page.
+
+        With a filter it reads until the page is full or `work` items were read.
+        """
+        asked = filtered("page", pattern, where)
+        return Page.of(await self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
+
+    async def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> AsyncIterator[RowT]:
+        """Iterate over all rows, page by page as they are needed."""
+        prepared = query.prepare(self._scope, filtered("all", pattern, where))
+        start = None
+        while True:
+            some = await self._run(query.rows(self._scope, prepared, start, None))
+            for row in some.rows:
+                yield row
+            start = some.last_key
+            if start is None:
+                return
+
+    async def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
+        """Return the first row, or None."""
+        return next(iter((await self.page(check_query("first", pattern), limit=1, where=where)).items), None)
+
+    async def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
+        """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
+        return await self._run(query.count(self._scope, filtered("count", pattern, where)))
+
+    @overload
+    async def collection(
+        self, root: type[A] | BoundKey[A], one: type[B] | BoundKey[B], /, *, most: int = 10_000, **key: Any
+    ) -> tuple[A | None, list[B]]: ...
+
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C]]: ...
+
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        three: type[D] | BoundKey[D],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C], list[D]]: ...
+
+    async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
+        """Return an entity and its related entities with one Query: `(survey, sections)`."""
+        found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
+        return query.split_root(members[0], found)
+
+    def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
+        """Return the request of a query without sending it."""
+        return query.prepare(self._scope, check_query("explain", pattern))

@@ -1,0 +1,1 @@
+"""The blocking store, in modules by the kind of its methods."""

@@ -1,0 +1,143 @@
+"""Methods of the blocking store that write: each runs one flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from solotable._entities.declare.entity import Entity
+from solotable._flows.retry import Flow
+from solotable._flows.traits import soft_delete
+from solotable._flows.transactions.conflicts import Conflicts, is_conflict
+from solotable._flows.transactions.write import ExpectedVersion
+from solotable._flows.writes import modify, put, update
+from solotable._store.arguments import (
+    Where,
+    check_class,
+    check_instance,
+    condition_of,
+    target_of,
+)
+from solotable.errors import SolotableError
+
+from .store_base import StoreBase
+from .units import Batch, Transaction
+
+E = TypeVar("E", bound=Entity)
+ResultT = TypeVar("ResultT")
+
+
+class Writes(StoreBase):
+    """The methods that write entities."""
+
+    def put(self, entity: E, *, where: Where[E] = None) -> E:
+        """Create the entity or replace the stored one, and return the stored entity.
+
+        A versioned entity replaces only the version that was read; version 0 requires that none exists.
+        """
+        check_instance("put", entity)
+        flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
+        return self._run(flow)
+
+    def create(self, entity: E, *, where: Where[E] = None) -> E:
+        """Create the entity and return the stored entity, or raise AlreadyExists."""
+        check_instance("create", entity)
+        flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
+        return self._run(flow)
+
+    def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        where: Where[E] = None,
+        version: ExpectedVersion = None,
+        **key: Any,
+    ) -> E:
+        """Change fields of a stored entity and return the stored result; its index keys follow.
+
+        Use the names of the model's fields, with dots for nested ones. Raises NotFound if it does not exist.
+        """
+        plan, given, mine, expected = target_of("update", entity, key, version)
+        changes = update.Changes(
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        )
+        where_ = condition_of(plan, where)
+        changed: E = self._do(
+            lambda: update.plan_update(
+                self._scope, plan, given, changes, version=expected, mine=mine, where=where_
+            )
+        )
+        return changed
+
+    def delete(
+        self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> E | None:
+        """Delete an entity and return it; None if it did not exist."""
+        plan, given, mine, expected = target_of("delete", entity, key, version)
+        where_ = condition_of(plan, where)
+        flow: Flow[E | None] = put.delete_entity(
+            self._scope, plan, given, version=expected, mine=mine, where=where_
+        )
+        return self._run(flow)
+
+    def modify(
+        self, entity: type[E], change: modify.Change[E], /, *, default: E | None = None, **key: Any
+    ) -> E:
+        """Read an entity, change it with a function, put it and return the stored entity.
+
+        `change` gets a copy and returns the entity to store, or None to change nothing. It runs again after
+        a conflict with another writer, so it must not have side effects. If the entity does not exist,
+        `change` gets `default`; without a default, NotFound is raised. Raises TooManyConflicts after the
+        last attempt.
+        """
+        return self._run(
+            modify.modify(self._scope, check_class("modify", entity), change, key, default=default)
+        )
+
+    def retry_conflicts(
+        self, attempt: Callable[[], ResultT], *, when: Callable[[SolotableError], bool] = is_conflict
+    ) -> ResultT:
+        """Call a function that reads and writes; after a conflict, wait and call it again.
+
+        Use it for transactions over several items, and `modify` for one. Raises the last conflict.
+        """
+        conflicts = Conflicts(self._scope, when=when)
+        while True:
+            try:
+                return attempt()
+            except SolotableError as error:
+                self._run(conflicts.wait_after(error))
+
+    def transaction(self, *, token: str | None = None) -> Transaction:
+        """Collect writes for one transaction, sent when the block ends without an error.
+
+        With a token, a transaction that is sent again within a day is executed once.
+        """
+        return Transaction(self._engine, self._scope, token)
+
+    def batch(self, *, overwrite: bool = False) -> Batch:
+        """Collect independent writes, sent when the block ends without an error.
+
+        Batches have no conditions, so versioned entities need `overwrite=True`.
+        """
+        return Batch(self._engine, self._scope, overwrite=overwrite)
+
+    def undelete(self, entity: type[E], /, **key: Any) -> E:
+        """Undelete an entity within the grace period of its SoftDelete."""
+        plan = check_class("undelete", entity).plan()
+        found: E = self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
+        return found
+
+    def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
+        """Prevent the purge of an entity, deleted or not, until the hold is released."""
+        self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
+
+    def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
+        """Release a hold, so that the entity can be purged."""
+        self._run(soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key))
