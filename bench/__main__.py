@@ -11,24 +11,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import (
-    chart,
-    cms,
-    commits,
-    imports,
-    in_process,
-    limiter,
-    limits,
-    models,
-    patterns,
-    peers,
-    report,
-    start,
-    wire,
-)
-from .limits import Verdict
-from .load import CONNECTIONS, generator_name
-from .peers import Mode
+from bench import chart, commits, in_process, limits, report, start
+from bench.limits import Verdict
+from bench.models import compare as models
+from bench.models import imports
+from bench.patterns import puts as patterns
+from bench.systems import cms, limiter
+from bench.wire import peers
+from bench.wire import race as wire
+from bench.wire.load import CONNECTIONS, generator_name
+from bench.wire.peers import Mode
 
 SMALL = 10_000
 LARGE = 1_000_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from .limits import OURS, Figures, is_ours, rates, ratios
-from .report import cell, shown
+from bench.limits import OURS, Figures, is_ours, rates, ratios
+from bench.report import cell, shown
 
 WIDTH = 800
 COLUMNS = 2

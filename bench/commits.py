@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.in_process import TABLE
+from bench.wire import workload
 from solotable._protocol.json_codec import dumps
 from solotable.engines import sqlite
-
-from . import workload
-from .in_process import TABLE
 
 MANY = 16
 RAW, ONE, SIXTEEN = "raw SQLite, 1 caller", "solotable, 1 caller", f"solotable, {MANY} callers"

@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.clock import race
+from bench.wire import workload
 from solotable._protocol.json_codec import dumps, loads
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-
-from . import workload
-from .clock import race
 
 TABLE = {
     "TableName": "bench",

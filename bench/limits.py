@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from .commits import MANY, ONE, RAW, SIXTEEN
-from .limiter_rounds import KINDS
+from bench.commits import MANY, ONE, RAW, SIXTEEN
+from bench.systems.limiter_rounds import KINDS
 
 OURS = "solotable"
 ZAE = "zae-limiter"

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .commits import RAW
-from .limits import Figures, Verdict, is_ours, rates, ratios
+from bench.commits import RAW
+from bench.limits import Figures, Verdict, is_ours, rates, ratios
 
 BAR = 40
 

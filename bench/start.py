@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from .peers import Contender, Missing
+from bench.wire.peers import Contender, Missing
 
 SETTLE_SECONDS = 1.0
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import limiter, limits
-from bench.peers import Missing
+from bench import limits
+from bench.systems import limiter
+from bench.wire.peers import Missing
 
 
 def figures(rate: float, cpu_us: float, *, hot: float = 1.0) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def test_a_driver_that_stops_is_missing_with_its_last_words(tmp_path: Path) -> N
 
 
 def test_a_driver_is_ready_when_it_says_its_version_and_ends_without_orders(tmp_path: Path) -> None:
-    code = "from bench.limiter_rounds import serve; serve(lambda entity: None, {'version': '1.2'})"
+    code = "from bench.systems.limiter_rounds import serve; serve(lambda entity: None, {'version': '1.2'})"
     with limiter._driving([sys.executable, "-c", code], tmp_path / "log") as (process, version):
         driver = limiter.Driver(
             place="nowhere",

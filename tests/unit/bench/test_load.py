@@ -10,10 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from bench import load, wire, workload
-from bench.client import Refused
-from bench.generator import read_reply
-from bench.peers import Running
+from bench.wire import load, workload
+from bench.wire import race as wire
+from bench.wire.client import Refused
+from bench.wire.generator import read_reply
+from bench.wire.peers import Running
 from solotable.engines import sqlite
 from solotable.errors import ServiceError
 

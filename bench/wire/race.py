@@ -17,11 +17,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from . import workload
-from .client import Caller, Refused
-from .load import Generator, LoadFailed, Sample
-from .peers import Contender, Missing, Mode, Running
-from .workload import Operation
+from bench.wire import workload
+from bench.wire.client import Caller, Refused
+from bench.wire.load import Generator, LoadFailed, Sample
+from bench.wire.peers import Contender, Missing, Mode, Running
+from bench.wire.workload import Operation
 
 ITEMS = 10_000
 _BATCH = 25

@@ -1,4 +1,4 @@
-"""The load generator for machines without wrk: `python -m bench.generator SCRIPT PORT SECONDS`.
+"""The load generator for machines without wrk: `python -m bench.wire.generator SCRIPT PORT SECONDS`.
 
 Raw sockets under asyncio, one request in flight on each connection, replies read by their
 Content-Length or chunks. It runs in a process of its own and prints one line of JSON.
@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .client import HOST
-from .load import CONNECTIONS, TIMEOUT_SECONDS, Sample, line_from, messages
-from .workload import Operation
+from bench.wire.client import HOST
+from bench.wire.load import CONNECTIONS, TIMEOUT_SECONDS, Sample, line_from, messages
+from bench.wire.workload import Operation
 
 
 async def read_reply(reader: asyncio.StreamReader) -> int:

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.wire.peers import ROOT, Solotable
 from solotable._connect import ensure, open_engine
 from solotable.systems.cms import cms
 from solotable.systems.cms.demo import prepare
 from solotable.urls import Url
 from tests.conformance import dynamodb_local
-
-from .peers import ROOT, Solotable
 
 _HOST = "acme.localhost"
 PATHS = {"constant": "/-/constant", "page": "/about-us"}
@@ -57,7 +56,7 @@ def _serving(url: str) -> Iterator[int]:
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "uvicorn", "bench.cms_app:app", "--port", str(port)),
+            *(sys.executable, "-m", "uvicorn", "bench.systems.cms_app:app", "--port", str(port)),
             *("--log-level", "error", "--no-access-log"),
         ],
         env={**os.environ, "BENCH_CMS_URL": url, "PYTHONPATH": paths},

@@ -1,4 +1,4 @@
-"""The driver of our own limiter: `python -m bench.limiter_ours URL sync|async`.
+"""The driver of our own limiter: `python -m bench.systems.limiter_ours URL sync|async`.
 
 On an endpoint the table is made first; a file has it made as it is opened. The limits are stored as
 the system's, as the peer has them.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from bench.systems.limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
 from solotable import __version__
 from solotable._connect import ensure, open_engine
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter
 from solotable.systems.limiter import limiter as table
 from solotable.urls import Url
-
-from .limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
 
 _ABOUT = {"version": __version__}
 _LIMITS = [Limit.per_minute(name, rate, burst=burst) for name, (rate, burst) in RATES.items()]

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from bench.clock import race
+from bench.patterns.backfill import backfill_rate
+from bench.patterns.purge import purge_rate
 from solotable import Database, Entity, History, Key, Outbox, Table, Unique, Version, connect
 from solotable._connect import over
 from solotable.testing import RecordingEngine
-
-from .clock import race
-from .patterns_backfill import backfill_rate
-from .patterns_purge import purge_rate
 
 _TEXT = "x" * 300
 

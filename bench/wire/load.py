@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .client import HOST, headers
-from .workload import Operation
+from bench.wire.client import HOST, headers
+from bench.wire.workload import Operation
 
 CONNECTIONS = 8
 #: A request that takes longer than this counts as an error.
 TIMEOUT_SECONDS = 30
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 
 _SCRIPT = """\
 local bodies = {
@@ -142,7 +142,7 @@ class Generator:
             limits = [f"-d{seconds}s", "--timeout", f"{TIMEOUT_SECONDS}s"]
             command = [self._wrk, "-t1", f"-c{CONNECTIONS}", *limits, "-s", script, url]
         else:
-            command = [sys.executable, "-m", "bench.generator", script, str(port), str(seconds)]
+            command = [sys.executable, "-m", "bench.wire.generator", script, str(port), str(seconds)]
         patience = seconds + 4 * TIMEOUT_SECONDS
         try:
             done = subprocess.run(

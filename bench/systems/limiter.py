@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .limiter_rounds import KINDS, WORKLOADS
-from .limits import OURS, ZAE
-from .peers import CACHE, ROOT, Contender, Dynoxide, Missing, Solotable
+from bench.limits import OURS, ZAE
+from bench.systems.limiter_rounds import KINDS, WORKLOADS
+from bench.wire.peers import CACHE, ROOT, Contender, Dynoxide, Missing, Solotable
 
 #: Where ours runs in process: a file that is written when the system likes to, and one that is synced.
 FILES = {"relaxed file": "?durability=relaxed", "durable file": ""}
@@ -130,7 +130,7 @@ def _started(
             if limiter == ZAE and place in FILES:
                 continue
             for kind in KINDS:
-                module = "bench.limiter_ours" if limiter == OURS else "bench.limiter_zae"
+                module = "bench.systems.limiter_ours" if limiter == OURS else "bench.systems.limiter_zae"
                 command = [python, "-m", module, url.format(kind), kind]
                 log = folder / f"{limiter}-{place}-{kind}.log".replace(" ", "-")
                 try:

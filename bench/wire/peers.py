@@ -24,13 +24,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Literal
 
+from bench.wire.client import HOST, Client, Refused
 from tests.conformance import dynamodb_local
-
-from .client import HOST, Client, Refused
 
 Mode = Literal["memory", "disk", "relaxed"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "peers"
 START_SECONDS = 60
 STOP_SECONDS = 10

@@ -1,4 +1,4 @@
-"""The driver of zae-limiter: `python -m bench.limiter_zae ENDPOINT sync|async`, in its own environment.
+"""Drive zae-limiter, in its own environment: `python -m bench.systems.limiter_zae ENDPOINT sync|async`.
 
 Its table comes from its own definition, not from its CloudFormation stack, which no local endpoint
 has. Its limits are stored as its system's defaults, and it writes speculatively, as it does by default.
@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any
 
-from .limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
+from bench.systems.limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
 
 _REGION = "us-east-1"
 _NAMESPACE = "bench"

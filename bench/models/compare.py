@@ -11,6 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.clock import race
+from bench.models import layers as modelled
+from bench.models.layers import Layer
+from bench.wire.peers import Solotable
 from solotable import Entity, Key, Table, one_of
 from solotable._connect import connect
 from solotable._entities.lint import lint
@@ -18,11 +22,6 @@ from solotable._entities.patterns.conditions import record
 from solotable._expressions.ast import Condition
 from solotable._expressions.render import Placeholders, render_condition
 from solotable._expressions.syntax.compile import compile_expressions
-
-from . import modelled
-from .clock import race
-from .modelled import Layer
-from .peers import Solotable
 
 OPERATIONS = ("get", "put", "query")
 TITLES = {"get": "get", "put": "put", "query": "page of 50"}

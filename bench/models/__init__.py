@@ -1,0 +1,1 @@
+"""Measurements of the modelling layer and its import."""

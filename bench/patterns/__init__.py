@@ -1,0 +1,1 @@
+"""Measurements of the data patterns and their jobs."""

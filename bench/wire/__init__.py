@@ -1,0 +1,1 @@
+"""Measurements over the wire: servers, load and results."""
