@@ -18,6 +18,7 @@ from solotable._flows.transactions.idempotency import CallerToken, caller_token
 from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
 from solotable._flows.writes import put, update
 from solotable._flows.writes.batch import write_batch
+from solotable._flows.writes.changes import Changes
 from solotable.errors import DataError, DeclarationError, TenantViolation
 
 from .arguments import Where, check_class, check_instance, condition_of, target_of
@@ -72,7 +73,7 @@ class TransactionWork:
     ) -> None:
         """Change fields of a stored entity."""
         plan, given, mine, expected = target_of("update", entity, key, version)
-        changes = update.Changes(
+        changes = Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         condition = condition_of(plan, where)

@@ -23,6 +23,7 @@ from solotable._flows.writes import batch as batch_flows
 from solotable._flows.writes import modify as modify_flows
 from solotable._flows.writes import put as put_flows
 from solotable._flows.writes import update as update_flows
+from solotable._flows.writes.changes import Changes
 from solotable._protocol.requests import Request
 from solotable._store.arguments import Where, check_class, check_instance, condition_of, filtered, target_of
 from solotable._store.page import Page
@@ -99,9 +100,7 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
 ) -> Flow[E]:
     """Change fields of a stored entity and return the stored result; raise NotFound if it does not exist."""
     plan, given, mine, expected = target_of("update", entity, key, version)
-    changes = update_flows.Changes(
-        set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
-    )
+    changes = Changes(set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {})
     condition_ = condition_of(plan, where)
     return perform(
         scope,

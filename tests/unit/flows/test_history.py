@@ -14,8 +14,9 @@ from solotable._flows.scope import Scope
 from solotable._flows.traits import history, rename
 from solotable._flows.traits.restore import plan_restore
 from solotable._flows.transactions.write import Write
+from solotable._flows.writes.changes import Changes
 from solotable._flows.writes.put import plan_delete, plan_put, prepare_put
-from solotable._flows.writes.update import Changes, plan_update
+from solotable._flows.writes.update import plan_update
 from solotable._protocol.replies import GotItem
 from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
 from solotable._values import Item

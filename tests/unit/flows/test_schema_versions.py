@@ -14,7 +14,8 @@ from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Retries, Sleep
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import perform
-from solotable._flows.writes.update import Changes, plan_update
+from solotable._flows.writes.changes import Changes
+from solotable._flows.writes.update import plan_update
 from solotable._protocol.replies import GotItem, Page, TransactWrote, WroteItem
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item

@@ -11,6 +11,7 @@ from solotable._flows.traits import soft_delete
 from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable._flows.writes import modify, put, update
+from solotable._flows.writes.changes import Changes
 from solotable._store.arguments import (
     Where,
     check_class,
@@ -64,7 +65,7 @@ class Writes(StoreBase):
         Use the names of the model's fields, with dots for nested ones. Raises NotFound if it does not exist.
         """
         plan, given, mine, expected = target_of("update", entity, key, version)
-        changes = update.Changes(
+        changes = Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)

@@ -1,0 +1,193 @@
+"""The changes of an update: check a caller's changes and translate them to actions. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from solotable._entities.codecs.model_rules import fields_to_read
+from solotable._entities.declare.plan import Plan, depth_error
+from solotable._entities.patterns.paths import FieldPath, resolve
+from solotable._expressions.ast import (
+    Action,
+    Add,
+    Assign,
+    Const,
+    Delete,
+    IfNotExists,
+    ListAppend,
+    Path,
+    Remove,
+)
+from solotable._expressions.path_overlap import find_clash
+from solotable._values import levels
+from solotable._values.limits import DEEPEST_VALUE
+from solotable.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The changes that a caller requests, by the names of the model's fields."""
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    remove: Iterable[str] = ()
+    add: Mapping[str, Any] = field(default_factory=dict)
+    append: Mapping[str, Any] = field(default_factory=dict)
+    delete: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.remove, str):
+            raise DataError(f"remove= takes a list of fields, got a string; write remove=[{self.remove!r}].")
+        # A tuple, because an update is planned again after a conflict.
+        object.__setattr__(self, "remove", tuple(self.remove))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedChanges:
+    """The validated changes: actions, and the new values of whole fields (None: removed)."""
+
+    actions: tuple[Action, ...]
+    #: Fields whose new value is known before sending.
+    known: Mapping[str, Any]
+    #: The amounts that are added to numbers.
+    added: Mapping[str, Any]
+    changed: frozenset[str]
+    field_paths: Mapping[Path, FieldPath]
+    #: Fields whose stored values are needed to validate the result.
+    checked: frozenset[str]
+
+
+def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
+    """Validate the changes of an update and return its actions; raise DataError for an invalid one."""
+    actions: list[Action] = []
+    known: dict[str, Any] = {}
+    added: dict[str, Any] = {}
+    field_paths: dict[Path, FieldPath] = {}
+    paths: list[Path] = []
+
+    def at(text: str) -> FieldPath:
+        field_path = resolve(plan, text)
+        _check_field(plan, field_path.path, text)
+        paths.append(field_path.path)
+        field_paths[field_path.path] = field_path
+        return field_path
+
+    for text, value in changes.set.items():
+        field_path = at(text)
+        checked = _validate(field_path, value)
+        whole = text in plan.attributes
+        # put() stores None as NULL if the field's default is another value; an update does the same.
+        removes = checked is None and not field_path.attribute.optional
+        encoded = None if removes else field_path.attribute.encode(checked)
+        if encoded is not None and len(field_path.path) - 1 + levels(encoded) >= DEEPEST_VALUE:
+            raise depth_error(field_path.owner)
+        actions.append(
+            Remove(field_path.path) if encoded is None else Assign(field_path.path, Const(encoded))
+        )
+        if whole:
+            known[text] = checked
+    for text in changes.remove:
+        field_path = at(text)
+        if text in plan.attributes:
+            _check_removable(plan, text)
+            known[text] = _when_absent(plan, text)
+        actions.append(Remove(field_path.path))
+    for text, value in changes.add.items():
+        field_path = at(text)
+        if field_path.attribute.kind not in ("N", "SS", "NS", "BS"):
+            raise DataError(
+                f"add= takes numbers and sets, but {field_path.owner} is neither; use append= for a list."
+            )
+        actions.append(Add(field_path.path, field_path.encode(value)))
+        if text in plan.attributes:
+            added[text] = value
+    for text, value in changes.append.items():
+        field_path = at(text)
+        if field_path.attribute.kind != "L":
+            raise DataError(f"append= takes lists, but {field_path.owner} is not a list; use add= or set=.")
+        tail = field_path.encode(list(value))
+        actions.append(
+            Assign(field_path.path, ListAppend(IfNotExists(field_path.path, Const({"L": []})), Const(tail)))
+        )
+    for text, value in changes.delete.items():
+        field_path = at(text)
+        if field_path.attribute.kind not in ("SS", "NS", "BS"):
+            raise DataError(
+                f"delete= takes members of sets, but {field_path.owner} is not a set; "
+                f"use remove= for a field."
+            )
+        actions.append(Delete(field_path.path, field_path.encode(set(value))))
+    if not actions:
+        raise DataError(
+            f"The update of {plan.name} has no changes; pass set=, remove=, add=, append= or delete=."
+        )
+    _check_overlap(plan, paths, field_paths)
+    changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
+    checked = fields_to_read(plan, changes)
+    return ResolvedChanges(tuple(actions), known, added, changed, field_paths, checked)
+
+
+_adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}
+
+
+def _validate(field_path: FieldPath, value: Any) -> Any:
+    """Validate a value against the field's type; raise DataError if it is invalid."""
+    annotation = field_path.annotation
+    key = (id(annotation), field_path.owner)
+    found = _adapters.get(key)
+    if found is None or found[0] is not annotation:
+        found = _adapters[key] = (annotation, TypeAdapter(field_path.validated))
+    try:
+        return found[1].validate_python(value)
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"]
+        raise DataError(
+            f"{field_path.owner} = {value!r}: {problem}.", public_message=f"{field_path.owner}: {problem}."
+        ) from error
+
+
+def _check_field(plan: Plan, path: Path, text: str) -> None:
+    name = plan.by_wire[str(path[0])].field
+    if name in plan.primary.fields:
+        raise DataError(
+            f"{plan.name}.{name} is part of the primary key and cannot change; create another entity."
+        )
+    if name in (plan.version, plan.updated, plan.created, *plan.counters):
+        raise DataError(f"{plan.name}.{text} is maintained by the store; leave it out of the update.")
+
+
+def _check_removable(plan: Plan, name: str) -> None:
+    info = plan.entity.model_fields[name]
+    if info.is_required() and plan.attributes[name].missing is None:
+        raise DataError(f"{plan.name}.{name} is required by its model and cannot be removed; set it instead.")
+
+
+def _when_absent(plan: Plan, name: str) -> Any:
+    """Return the value of a field whose attribute is absent."""
+    attribute, info = plan.attributes[name], plan.entity.model_fields[name]
+    if attribute.missing is not None:
+        return attribute.missing()
+    if info.default_factory is None:
+        return info.default
+    if any(name in path.fields for path in plan.indexes):
+        raise DataError(
+            f"{plan.name}.{name} cannot be removed: it is part of an index key, and its default_factory "
+            f"returns a new value at every read; set it instead."
+        )
+    return None
+
+
+def _check_overlap(plan: Plan, paths: list[Path], field_paths: Mapping[Path, FieldPath]) -> None:
+    if len(set(paths)) < len(paths):
+        twice = next(path for path in paths if paths.count(path) > 1)
+        raise DataError(f"{field_paths[twice].owner} is changed twice in one update; change it once.")
+    found = find_clash(tuple(paths))
+    if found is not None:
+        _, one, other = found
+        raise DataError(
+            f"{field_paths[one].owner} and {field_paths[other].owner} overlap: one contains the other; "
+            f"change only one of them."
+        )
