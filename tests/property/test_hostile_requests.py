@@ -118,7 +118,7 @@ def test_callers_in_process_meet_service_errors_only(seed: int) -> None:
 
 
 @given(st.sampled_from(sorted(CONSTRAINTS)), st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
-def test_bytes_that_are_no_request_are_refused(shared: SqliteEngine, operation: str, raw: bytes) -> None:
+def test_invalid_requests_are_rejected(shared: SqliteEngine, operation: str, raw: bytes) -> None:
     ask(shared, operation, raw)
 
 
@@ -254,9 +254,7 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("raw", UNREADABLE, ids=lambda raw: repr(raw[:24]))
 @pytest.mark.parametrize("operation", ["ListTables", "PutItem", "NoSuchOperation"])
-def test_what_is_no_json_is_a_serialization_exception(
-    engine: SqliteEngine, operation: str, raw: bytes
-) -> None:
+def test_invalid_json_is_a_serialization_exception(engine: SqliteEngine, operation: str, raw: bytes) -> None:
     status, answer = ask(engine, operation, raw)
     if operation == "NoSuchOperation" and not raw:
         # No body is not unreadable JSON.
@@ -269,7 +267,7 @@ def test_what_is_no_json_is_a_serialization_exception(
 
 
 @pytest.mark.parametrize("raw", [b"null", b"true", b"1", b'"x"', b"[]", b"[{}]", b"1" * 100_000])
-def test_json_that_is_no_structure_is_a_serialization_exception(engine: SqliteEngine, raw: bytes) -> None:
+def test_json_that_is_not_an_object_is_a_serialization_exception(engine: SqliteEngine, raw: bytes) -> None:
     for operation in CONSTRAINTS:
         assert ask(engine, operation, raw)[1]["__type"].endswith("#SerializationException")
 

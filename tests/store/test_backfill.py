@@ -126,7 +126,7 @@ def test_every_item_gets_the_new_schema_version_and_the_keys_of_a_new_index(open
     assert (again.tally.upgraded, again.tally.reindexed) == (0, 0)
 
 
-def test_wrong_and_needless_index_keys_are_mended(opening: Opening) -> None:
+def test_wrong_and_superfluous_index_keys_are_repaired(opening: Opening) -> None:
     admin = fill(opening, 3)
     backfill(admin, NewOrder, budget=100)
     one, two = orders(opening)["001"], orders(opening)["002"]
@@ -149,7 +149,7 @@ def test_a_dry_run_writes_nothing(opening: Opening) -> None:
 
 
 @pytest.mark.parametrize("together", [1, 100])
-def test_a_write_in_between_is_kept_and_the_rewrite_made_anew(opening: Opening, together: int) -> None:
+def test_a_concurrent_write_survives_and_the_rewrite_is_repeated(opening: Opening, together: int) -> None:
     fill(opening, 6)
     admin = AdminStore(opening.spy, opening.beside(indexed).admin().scope)
     old = opening.beside(plain)
@@ -215,7 +215,7 @@ def test_segments_are_worked_on_together(opening: Opening) -> None:
     assert {item["_type"]["S"] for item in opening.raw(indexed)} == {"Order", "Other"}
 
 
-def test_items_that_cannot_be_upgraded_are_told_and_stop_nobody(opening: Opening) -> None:
+def test_items_that_cannot_be_upgraded_are_reported_and_do_not_stop_the_job(opening: Opening) -> None:
     admin = fill(opening, 4)
     opening.plant(indexed, {**orders(opening)["002"], "total": {"S": "dear"}})
     opening.plant(indexed, {**orders(opening)["003"], "_shape": {"N": "7"}})

@@ -197,7 +197,7 @@ def test_the_latest_of_a_consumer_that_read_nothing_yet_is_not_lost(db: Database
 
 
 @pytest.mark.in_process
-def test_what_a_time_to_live_removed_is_told_apart(db: Database, opening: Opening) -> None:
+def test_removals_by_time_to_live_are_marked(db: Database, opening: Opening) -> None:
     feed = db.changes(Post)
     post = (
         Post(tenant_id="acme", post_id="p", title="One")
@@ -211,7 +211,7 @@ def test_what_a_time_to_live_removed_is_told_apart(db: Database, opening: Openin
 
 
 @pytest.mark.in_process
-def test_an_iterator_that_expired_is_obtained_anew(db: Database, opening: Opening) -> None:
+def test_an_expired_iterator_is_replaced(db: Database, opening: Opening) -> None:
     feed = db.changes(consumer="mail")
     note(db, "a")
     assert texts(feed) == ["a"]
@@ -230,7 +230,7 @@ def test_an_expired_iterator_at_the_latest_loses_nothing(db: Database, opening: 
 
 
 @pytest.mark.in_process
-def test_a_consumer_that_was_away_for_too_long_is_told_so(db: Database, opening: Opening) -> None:
+def test_a_consumer_that_was_away_too_long_gets_feed_trimmed(db: Database, opening: Opening) -> None:
     note(db, "a")
     feed = db.changes(consumer="mail")
     assert texts(feed) == ["a"]
@@ -275,9 +275,7 @@ def test_a_consumer_of_what_hardly_changes_notes_its_place(db: Database, opening
 
 
 @pytest.mark.in_process
-def test_a_stream_that_was_off_meanwhile_is_read_to_its_end_and_then_refused(
-    db: Database, opening: Opening
-) -> None:
+def test_a_stream_that_was_off_is_read_to_its_end_and_then_rejected(db: Database, opening: Opening) -> None:
     def turn(**stream: Any) -> None:
         members = {"TableName": opening.prefix + "Blog", "StreamSpecification": stream}
         opening.engine.handle(Control(operation="UpdateTable", members=members))

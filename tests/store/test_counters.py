@@ -94,7 +94,7 @@ def test_counters_are_changed_by_children_alone(db: Store) -> None:
     assert db.create(Group(group_id="h", members=7)).members == 0
 
 
-def test_a_put_of_the_parent_that_meets_a_new_child_is_done_anew(db: Store, opening: Opening) -> None:
+def test_a_put_of_the_parent_is_repeated_after_a_new_child(db: Store, opening: Opening) -> None:
     from solotable._protocol.requests import PutItem
 
     group = db.require(Group, group_id="g")

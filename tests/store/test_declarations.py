@@ -313,7 +313,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_one_sentence(mistake: str) -> None:
+def test_a_mistake_is_reported_in_one_sentence(mistake: str) -> None:
     define, words = MISTAKES[mistake]
     with pytest.raises(DeclarationError) as refused:
         define()

@@ -413,7 +413,7 @@ def test_two_who_bring_the_same_entity_back(db: Store, opening: Opening) -> None
     assert [each.version for each in theirs.list()] == [4, 3, 2, 1], "no number is used twice"
 
 
-def test_purge_leaves_what_it_is_told_to(db: Store, opening: Opening) -> None:
+def test_purge_keeps_the_requested_versions(db: Store, opening: Opening) -> None:
     write(db, 30)
     write(db, 2, "other")
     history = db.history(Content, node_id="n")
@@ -456,7 +456,7 @@ def test_a_left_over_snapshot_is_never_overwritten(db: Store, opening: Opening) 
     assert db.require(Content, node_id="n") == content
 
 
-def test_snapshots_are_no_entities_to_any_other_reader(db: Store, base: Database) -> None:
+def test_other_readers_do_not_see_snapshots_as_entities(db: Store, base: Database) -> None:
     content = write(db, 3)
     db.delete(write(db, 1, "gone"))
     assert list(db.all(Content.key.query())) == [content]
@@ -464,7 +464,7 @@ def test_snapshots_are_no_entities_to_any_other_reader(db: Store, base: Database
     assert db.count(Content.key.query()) == 1
 
 
-def test_tenants_have_histories_of_their_own(db: Store, base: Database) -> None:
+def test_tenants_have_separate_histories(db: Store, base: Database) -> None:
     write(db, 2)
     theirs = base.tenant("globex").history(Content, node_id="n")
     assert len(theirs.list()) == 0

@@ -144,7 +144,7 @@ def test_none_removes_both_attributes_and_a_value_restores_both(db: Store, openi
     assert {"GSI2PK", "GSI2SK"} & set(opening.only(Book)) == set()
 
 
-def test_half_of_a_sparse_key_is_no_key(db: Store, opening: Opening) -> None:
+def test_half_of_a_sparse_key_is_not_a_key(db: Store, opening: Opening) -> None:
     db.put(_book(shelf="s"))
     assert {"GSI2PK", "GSI2SK"} & set(opening.only(Book)) == set()
     db.update(Book, book_id="b", set={"position": 0})

@@ -109,7 +109,7 @@ def test_a_lease_that_was_given_back_is_good_for_nothing(db: Database) -> None:
         put_under(db.tenant("acme"), copy, "a")
 
 
-def test_tenants_have_leases_of_their_own(db: Database) -> None:
+def test_tenants_have_separate_leases(db: Database) -> None:
     db.tenant("acme").lease("nightly").acquire()
     assert db.tenant("other").lease("nightly").acquire().token == 1
     assert db.lease("nightly").acquire().token == 1

@@ -117,7 +117,7 @@ def test_a_conflict_reads_and_changes_again(opening: Opening) -> None:
     assert (stored.left, stored.tags) == (2, {"x"})
 
 
-def test_an_attribute_that_was_added_meanwhile_is_a_conflict(opening: Opening) -> None:
+def test_an_attribute_that_another_writer_added_is_a_conflict(opening: Opening) -> None:
     db, beside = opening(stock), opening.beside(stock)
     db.put(Shelf(name="a", left=5))
     opening.spy.once(PutItem, lambda: beside.update(Shelf, name="a", set={"tags": {"x"}}))
@@ -125,7 +125,7 @@ def test_an_attribute_that_was_added_meanwhile_is_a_conflict(opening: Opening) -
     assert (stored.left, stored.tags) == (4, {"x"})
 
 
-def test_an_entity_that_was_deleted_meanwhile_is_not_found(opening: Opening) -> None:
+def test_an_entity_that_another_writer_deleted_is_not_found(opening: Opening) -> None:
     db, beside = opening(stock), opening.beside(stock)
     db.put(Shelf(name="a", left=5))
     opening.spy.once(PutItem, lambda: beside.delete(Shelf, name="a"))
@@ -206,7 +206,7 @@ def test_nothing_is_written_by_a_process_that_dies_between_read_and_write(openin
     assert db.modify(Shelf, _take, name="a").left == 4
 
 
-def test_a_unique_value_that_is_taken_is_no_conflict(opening: Opening) -> None:
+def test_a_unique_value_that_is_taken_is_not_a_conflict(opening: Opening) -> None:
     db = opening(stock)
     db.put(Shelf(name="a", code="x"))
     db.put(Shelf(name="b"))

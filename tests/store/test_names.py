@@ -209,7 +209,7 @@ WRITES: dict[str, Callable[[Store], Any]] = {
 
 
 @pytest.mark.parametrize("way", WRITES)
-def test_a_redirect_is_no_entity_to_any_write(db: Store, opening: Opening, way: str) -> None:
+def test_no_write_treats_a_redirect_as_an_entity(db: Store, opening: Opening, way: str) -> None:
     db.names(Route).rename(db.create(Route(path="/a", node_id="n")), to="/b")
     before = opening.raw(web)
     opening.spy.sent.clear()
@@ -353,7 +353,7 @@ def test_a_unique_value_moves_with_the_name(db: Store) -> None:
     db.create(Route(path="/c", node_id="m", badge="gold"))
 
 
-def test_tenants_have_names_of_their_own(db: Store, base: Database) -> None:
+def test_tenants_have_separate_names(db: Store, base: Database) -> None:
     theirs = base.tenant("globex")
     db.names(Route).rename(db.create(Route(path="/a", node_id="n")), to="/b")
     theirs.create(Route(path="/a", node_id="t"))

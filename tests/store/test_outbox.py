@@ -132,7 +132,7 @@ def test_c0_12_a_mutation_that_fails_leaves_no_event(db: Database, beside: Datab
     assert [event.target.title for event in events(beside)] == ["Hello", "Other"]
 
 
-def test_c0_12_a_key_that_is_made_anew_has_events_of_its_own(db: Database, beside: Database) -> None:
+def test_c0_12_a_key_that_is_created_again_has_new_events(db: Database, beside: Database) -> None:
     # The clock stands still and versions begin again: only the id tells the two lives apart.
     three(db)
     three(db)

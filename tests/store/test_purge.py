@@ -258,7 +258,7 @@ def test_receipts_name_what_went_by_digest_only(db: Store, admin: AdminStore, op
     assert "acme" not in texts
 
 
-def test_a_hold_keeps_the_purge_away_and_is_told(db: Store, admin: AdminStore, opening: Opening) -> None:
+def test_a_hold_prevents_the_purge_and_is_reported(db: Store, admin: AdminStore, opening: Opening) -> None:
     for number in range(3):
         db.create(Page(site_id="s", page_id=number))
     db.hold(Page, site_id="s", page_id=0, reason="case 7")
@@ -323,7 +323,9 @@ def test_a_rule_can_hold_more(db: Store, admin: AdminStore, opening: Opening) ->
     assert [each.held for each in report.held] == ["odd", "odd"]
 
 
-def test_what_is_had_back_or_held_meanwhile_stays(db: Store, admin: AdminStore, opening: Opening) -> None:
+def test_an_entity_that_is_undeleted_or_held_during_the_purge_stays(
+    db: Store, admin: AdminStore, opening: Opening
+) -> None:
     """The conditions decide, not what was read: the clocks of two machines may differ."""
     for number in range(120):
         db.create(Page(site_id="s", page_id=number))
@@ -352,7 +354,9 @@ def test_what_is_had_back_or_held_meanwhile_stays(db: Store, admin: AdminStore, 
     assert db.get(Page, site_id="s", page_id=first[0]) is not None
 
 
-def test_there_is_no_way_back_once_a_purge_has_begun(db: Store, admin: AdminStore, opening: Opening) -> None:
+def test_an_entity_cannot_be_undeleted_after_its_purge_began(
+    db: Store, admin: AdminStore, opening: Opening
+) -> None:
     _populate(db)
     db.delete(Account, account_id="ada", version=ANY)
     opening.clock.seconds += 31 * DAY
@@ -375,7 +379,7 @@ def test_there_is_no_way_back_once_a_purge_has_begun(db: Store, admin: AdminStor
     assert len(tried) == 2
 
 
-def test_a_child_that_is_changed_meanwhile_goes_with_its_new_lock(
+def test_a_child_that_changed_is_purged_with_its_new_lock(
     db: Store, admin: AdminStore, opening: Opening
 ) -> None:
     db.create(Account(account_id="a"))

@@ -178,7 +178,7 @@ def test_a_bad_range_is_refused(db: Store, opening: Opening) -> None:
     assert opening.spy.sent == []
 
 
-def test_an_empty_range_asks_nobody(db: Store, opening: Opening) -> None:
+def test_an_empty_range_sends_no_request(db: Store, opening: Opening) -> None:
     opening.spy.sent.clear()
     assert list(db.all(Book.of_author("A").between(year=(3, 2)))) == []
     assert db.count(Book.of_author("A").between(year=(3, 2))) == 0
@@ -337,7 +337,7 @@ def test_other_entities_in_the_range_are_left_out(db: Store) -> None:
     assert [type(each) for each in db.page(survey, limit=5)] == [Survey]
 
 
-def test_a_tag_that_nobody_has_is_an_error(db: Store, opening: Opening) -> None:
+def test_an_unknown_tag_is_an_error(db: Store, opening: Opening) -> None:
     db.put(_book("a"))
     opening.plant(library, {**opening.only(Book), "_type": {"S": "Ghost"}})
     reads: list[Callable[[], object]] = [

@@ -151,7 +151,7 @@ def test_s2_28_a_rolling_deploy_loses_no_change_of_either_release(old: Database,
     assert old.require(OldProfile, user_id="u").avatar_url is None
 
 
-def test_s2_28_once_nobody_is_served_the_old_attribute_goes(
+def test_s2_28_the_old_attribute_is_removed_after_the_last_old_release(
     new: Database, newest: Database, opening: Opening
 ) -> None:
     new.put(Profile(user_id="u", name="ada", profile_images=images("1.png")))
@@ -212,7 +212,7 @@ def _has_avatar(profile: NewProfile) -> bool:
     return exists(profile.profile_images.avatar.url)
 
 
-def test_a_condition_of_an_update_is_judged_on_the_upgraded_item(old: Database, newest: Database) -> None:
+def test_a_condition_of_an_update_applies_to_the_upgraded_item(old: Database, newest: Database) -> None:
     old.put(OldProfile(user_id="u", name="ada", avatar_url="1.png"))
     with pytest.raises(ConditionFailed):
         newest.update(NewProfile, user_id="u", set={"name": "x"}, where=_is_large)
@@ -316,7 +316,7 @@ def test_newer_items_are_read_where_that_was_asked_for_and_never_written(
     assert newest.require(NewProfile, user_id="u").name == "ada"
 
 
-def test_a_batch_cannot_look_so_it_must_be_told_to_overwrite(newest: Database) -> None:
+def test_a_batch_checks_no_schema_version_and_needs_overwrite(newest: Database) -> None:
     with pytest.raises(DataError, match=r"overwrite=True"), newest.batch() as batch:
         batch.put(NewProfile(user_id="u", name="x"))
     with newest.batch(overwrite=True) as batch:

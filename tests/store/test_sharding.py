@@ -105,7 +105,7 @@ def test_c0_9_a_status_index_is_spread_over_shards_within_the_tenant(opening: Op
     assert newest.post_id == "p59"
 
 
-def test_c2_2_a_list_of_all_of_a_type_is_no_hot_partition_and_shows_no_other_tenants(
+def test_c2_2_a_list_of_all_of_a_type_has_no_hot_partition_and_hides_other_tenants(
     base: Database, db: Store
 ) -> None:
     query = Post.by_type.query()

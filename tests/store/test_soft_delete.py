@@ -230,7 +230,7 @@ def test_writes_take_it_for_gone(db: Store) -> None:
 
 
 @pytest.mark.parametrize("verb", ["create", "put"])
-def test_a_new_one_is_refused_and_told_until_when_the_old_one_is_kept(
+def test_a_create_over_a_deleted_entity_is_rejected_with_its_purge_time(
     db: Store, opening: Opening, verb: str
 ) -> None:
     db.create(Member(member_id="a", name="Ada"))
@@ -336,7 +336,7 @@ def test_a_delete_between_reading_and_writing_is_not_undone(db: Store, opening: 
     assert db.require(Team, team_id="t").members == 1
 
 
-def test_an_index_key_that_changes_meanwhile_is_the_one_that_is_had_back(db: Store, opening: Opening) -> None:
+def test_undelete_restores_the_current_index_key(db: Store, opening: Opening) -> None:
     db.create(Member(member_id="a", name="Ada"))
     beside = opening.beside(club).tenant("acme")
     opening.spy.once(TransactWriteItems, lambda: beside.update(Member, member_id="a", set={"name": "Eve"}))

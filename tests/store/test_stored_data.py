@@ -51,7 +51,7 @@ def plant(db: Database, **attributes: dict[str, str]) -> None:
     [{"colour": {"S": NEEDLE}}, {"count": {"S": NEEDLE}}, {"either": {"S": NEEDLE}}, {"count": {"N": "-1"}}],
     ids=str,
 )
-def test_a_stored_item_that_does_not_fit_is_an_error_of_its_own(
+def test_a_stored_item_that_does_not_fit_is_a_stored_data_error(
     db: Database, attributes: dict[str, dict[str, str]]
 ) -> None:
     db.put(Thing(thing_id="t0"))
@@ -63,7 +63,7 @@ def test_a_stored_item_that_does_not_fit_is_an_error_of_its_own(
         db.page(Thing.every())
 
 
-def test_what_a_caller_gives_is_never_called_stored_and_is_not_told_back(db: Database) -> None:
+def test_an_argument_is_not_called_stored_and_not_repeated_to_clients(db: Database) -> None:
     stored = db.put(Thing(thing_id="t1"))
     changes: list[dict[str, Any]] = [{"colour": NEEDLE}, {"count": NEEDLE}, {"either": NEEDLE}]
     for change in changes:

@@ -252,7 +252,7 @@ def test_the_admin_sees_all_and_names_the_tenant(base: Database) -> None:
     assert base.tenant("c").get(Photo, survey_id="s", photo_id="c") is not None
 
 
-def test_the_admins_store_is_a_type_of_its_own() -> None:
+def test_the_admin_store_is_a_separate_type() -> None:
     assert not issubclass(AdminStore, Store)
     assert not issubclass(Store, AdminStore)
     assert not issubclass(AsyncAdminStore, AsyncStore)

@@ -112,7 +112,7 @@ def test_a_write_that_leaves_the_value_alone_needs_no_transaction(db: Store, ope
     assert db.put(Person(person_id="ada", email="A")).email == "A"  # the same value by its rule
 
 
-def test_c0_10_tenants_and_parents_are_scopes_of_their_own(base: Database) -> None:
+def test_c0_10_tenants_and_parents_are_separate_scopes(base: Database) -> None:
     one, other = base.tenant("one"), base.tenant("other")
     one.create(Person(person_id="p", email="same"))
     other.create(Person(person_id="p", email="same"))
@@ -217,7 +217,7 @@ def test_c2_4_of_racing_processes_exactly_one_wins_each_name(tmp_path: Path) -> 
         assert sorted(won for name, won in outcomes if name == round_) == [False, False, True]
 
 
-def test_a_versioned_entity_is_judged_by_its_version_first(db: Store) -> None:
+def test_the_version_of_an_entity_is_checked_first(db: Store) -> None:
     site = db.create(Site(site_id="1", owner="o", slug="s"))
     db.update(site, set={"slug": "t"})
     from solotable.errors import VersionConflict

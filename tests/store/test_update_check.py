@@ -147,7 +147,7 @@ def test_a_rule_about_several_fields_holds_for_every_update(store: Database, ope
     assert stale_keys(opening, warehouse) == []
 
 
-def test_a_condition_that_does_not_hold_is_told_before_a_result_that_does_not_fit(store: Database) -> None:
+def test_a_failed_condition_is_reported_before_an_invalid_result(store: Database) -> None:
     store.put(Ware(ware_id="w", stock=0))
     with pytest.raises(ConditionFailed, match="stock >= 1 was required") as refused:
         store.update(Ware, ware_id="w", add={"stock": -1}, where=lambda ware: ware.stock >= 1)
@@ -173,7 +173,7 @@ def test_remove_takes_a_list_of_fields(store: Database) -> None:
     assert store.update(Ware, ware_id="w", remove=iter(["sold"])).sold == 0
 
 
-def test_each_element_of_a_tuple_has_a_type_of_its_own(store: Database) -> None:
+def test_each_element_of_a_tuple_has_its_own_type(store: Database) -> None:
     ware = store.put(Ware(ware_id="w"))
     assert store.count(Ware.key.query(ware_id="w"), where=lambda each: each.pair[1] == "a") == 1
     assert store.update(ware, set={"pair[1]": "b"}).pair == (1, "b")

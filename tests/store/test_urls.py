@@ -61,7 +61,7 @@ def test_a_table_of_an_endpoint(wire_engine: DynamoEngine) -> None:
     "url",
     ["", "shop.db", "postgres://x", "sqlite://host/file.db", "http:///T", "http://h:1/a/b", "sqlite3:///x"],
 )
-def test_what_is_no_url_is_named(url: str) -> None:
+def test_an_invalid_url_is_named(url: str) -> None:
     with pytest.raises(DeclarationError) as refused:
         Url.parse(url)
     assert repr(url) in str(refused.value)

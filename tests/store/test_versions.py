@@ -138,7 +138,7 @@ def test_a_write_by_key_must_say_which_version(db: Store, opening: Opening) -> N
     assert opening.spy.sent == []
 
 
-def test_a_failed_condition_beside_a_right_version_is_no_conflict(db: Store) -> None:
+def test_a_failed_condition_with_the_right_version_is_not_a_conflict(db: Store) -> None:
     loan = db.put(Loan(loan_id="l", reader="r"))
     writes: list[Callable[[], object]] = [
         lambda: db.put(loan, where=lambda each: each.note == "x"),
@@ -154,7 +154,7 @@ def test_a_failed_condition_beside_a_right_version_is_no_conflict(db: Store) -> 
 
 
 @pytest.mark.parametrize("version", ["7", 7.0, True, b"7", ()])
-def test_what_is_no_version_is_never_taken_for_any(db: Store, version: Any) -> None:
+def test_an_invalid_version_is_never_taken_for_any(db: Store, version: Any) -> None:
     loan = db.put(Loan(loan_id="l", reader="r"))
     with pytest.raises(DataError, match="version= takes an int or ANY"):
         db.update(Loan, loan_id="l", version=version, set={"note": "x"})

@@ -237,7 +237,7 @@ class TestClient:
             list(pool.map(lambda sk: put(client, sk), range(64)))
         assert client.scan(TableName="notes", Select="COUNT")["Count"] == 64
 
-    def test_streams_have_a_client_of_their_own(self, engine: SqliteEngine) -> None:
+    def test_streams_have_their_own_client(self, engine: SqliteEngine) -> None:
         create(
             made := solotable.boto3.client(engine),
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
@@ -484,7 +484,7 @@ class TestRouted:
         with routed(tmp_path / "notes.db"):
             assert table_names(early) == ["notes"]
 
-    def test_decorates_functions_and_enters_anew_for_every_call(self) -> None:
+    def test_decorates_functions_and_enters_again_for_every_call(self) -> None:
         @routed(":memory:")
         def program() -> list[str]:
             create(early)
@@ -663,7 +663,7 @@ class TestDecorator:
             class TestNotes:
                 pass
 
-    def test_what_is_no_function_is_refused(self) -> None:
+    def test_other_arguments_than_functions_are_rejected(self) -> None:
         with pytest.raises(TypeError, match="decorates functions, got 5"):
             routed(":memory:")(5)
 

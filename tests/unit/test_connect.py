@@ -53,7 +53,7 @@ def test_a_name_is_opened_once() -> None:
         connect("sqlite://", shop, Table("Shop", tenant="org"))
 
 
-def test_whoever_comes_second_finds_the_table_as_it_is_wanted() -> None:
+def test_a_second_process_finds_the_table_as_declared() -> None:
     """Two processes that open a new file at once both see no stream and no time to live."""
 
     class Late(EngineWrapper):

@@ -78,7 +78,7 @@ def test_what_is_asked_at_once_goes_together_and_what_comes_later_is_next() -> N
     assert run(scenario).sizes == [5, 64, 6, 1]
 
 
-def test_each_has_an_outcome_of_its_own() -> None:
+def test_each_write_has_its_own_outcome() -> None:
     async def scenario(store: Threaded, engine: Noted) -> None:
         await store.handle(put("b"))
         outcomes = await asyncio.gather(*(store.handle(put(name)) for name in "abc"), return_exceptions=True)
@@ -90,7 +90,7 @@ def test_each_has_an_outcome_of_its_own() -> None:
     run(scenario)
 
 
-def test_who_is_cancelled_does_not_hear_of_it_and_holds_up_nobody() -> None:
+def test_a_cancelled_caller_gets_no_outcome_and_delays_no_other() -> None:
     async def scenario(store: Threaded, engine: Noted) -> None:
         engine.opened.clear()
         tasks = [asyncio.create_task(store.handle(put(name))) for name in "abc"]
@@ -107,7 +107,7 @@ def test_who_is_cancelled_does_not_hear_of_it_and_holds_up_nobody() -> None:
     run(scenario)
 
 
-def test_a_fault_of_the_engine_is_everybodys() -> None:
+def test_an_engine_error_reaches_every_caller() -> None:
     async def scenario(store: Threaded, engine: Noted) -> None:
         def fail(_: Any) -> list[SettledOutcome]:
             raise EngineError("the disk is gone")
@@ -129,7 +129,7 @@ def test_a_store_that_was_closed_says_so() -> None:
     run(scenario)
 
 
-def test_another_event_loop_has_a_gathering_of_its_own() -> None:
+def test_another_event_loop_has_its_own_groups() -> None:
     engine = Noted()
     with ThreadPoolExecutor(2) as pool:
         store = Threaded(engine, pool)

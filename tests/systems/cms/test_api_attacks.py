@@ -64,7 +64,7 @@ def test_c0_13_a_stranger_does_not_learn_from_a_full_lead_that_it_is_known(api: 
     assert [(each.status_code, each.json()) for each in answers] == [(202, {"received": True})] * 2
 
 
-def test_c0_13_an_address_is_no_visitors_id(api: Api) -> None:
+def test_c0_13_an_address_is_not_a_visitor_id(api: Api) -> None:
     consent = {"visitor_id": "ann@x.example", "choices": {"a": True}, "policy_version": "1"}
     assert api.ask("POST", "/consent", json=consent).status_code == 422
     assert api.ask("POST", "/consent", json={**consent, "visitor_id": "v.1:2-3_4"}).status_code == 201

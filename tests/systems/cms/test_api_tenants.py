@@ -113,7 +113,7 @@ def test_c0_13_a_visitors_form_does_not_reveal_known_addresses(api: Api) -> None
         ("/consent", {"visitor_id": "v-o", "choices": {"a": True}, "policy_version": "1"}),
     ],
 )
-def test_c0_7_a_form_needs_the_origin_of_its_own_site(api: Api, path: str, body: dict[str, Any]) -> None:
+def test_c0_7_a_form_needs_the_origin_of_its_site(api: Api, path: str, body: dict[str, Any]) -> None:
     host = {"host": "acme.example"}
     problem(api.client.post(path, json=body, headers=host), 403)
     for origin in ("https://zeta.example", "https://evil.example", "null", "", "acme.example", "https://"):

@@ -47,7 +47,7 @@ def test_s0_5_a_path_is_resolved_by_one_get_for_the_route_and_one_for_the_page(s
     assert site.sent() == ["GetItem"]
 
 
-def test_s0_5_a_draft_is_no_page_yet_but_can_be_previewed(site: Site) -> None:
+def test_s0_5_a_draft_is_not_published_but_can_be_previewed(site: Site) -> None:
     page = site.page("/soon", status="draft")
     assert site.run(site.acme.routes.resolve("/soon")) is None
     assert site.run(site.acme.routes.resolve("/soon", preview=True)) == page

@@ -147,7 +147,7 @@ def test_c0_13_racing_submissions_make_one_lead_and_count_all(site: Site) -> Non
     assert waiting.label == "a***@example.org"
 
 
-def test_c0_4_c0_14_messages_are_items_of_their_own_and_none_is_lost(site: Site) -> None:
+def test_c0_4_c0_14_messages_are_separate_items_and_none_is_lost(site: Site) -> None:
     async def flood() -> None:
         sent = [site.acme.leads.message("Ann@example.org", body=f"{n}" * 3000) for n in range(4)]
         await asyncio.gather(*sent)

@@ -221,7 +221,7 @@ def test_a_join_that_cannot_read_does_not_fail_the_call_that_has_its_tokens(plac
 # Clocks and memory -------------------------------------------------------------------------
 
 
-def test_a_clock_that_was_far_ahead_is_seen_through_by_whoever_only_looks(place: Place) -> None:
+def test_reads_ignore_a_clock_that_was_far_ahead(place: Place) -> None:
     place.clock.seconds += 365 * 86_400
     spend(made(place), 400)
     place.clock.seconds -= 365 * 86_400
@@ -243,7 +243,7 @@ def test_a_bucket_that_is_forgotten_while_a_lease_has_it_keeps_its_lanes() -> No
     assert cache.bucket("u", "r") is not None
 
 
-def test_a_call_with_limits_of_its_own_leaves_the_parents_as_they_are(place: Place) -> None:
+def test_a_call_with_its_own_limits_does_not_change_the_parents_limits(place: Place) -> None:
     old, new = Limit.per_minute("rpm", 600), Limit.per_minute("rpm", 60)
     ours, operator = made(place, limits=[]), made(place, limits=[])
     operator.set_limits([old])
@@ -302,7 +302,7 @@ def test_amounts_are_read_exactly_whatever_the_program_rounds_to() -> None:
         LimiterUnavailable("It is down."),
     ],
 )
-def test_an_error_goes_from_a_worker_to_whoever_started_it(error: Exception) -> None:
+def test_an_error_of_a_worker_reaches_its_caller(error: Exception) -> None:
     found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert type(found) is type(error)
     assert str(found) == str(error)
@@ -312,7 +312,7 @@ def test_an_error_goes_from_a_worker_to_whoever_started_it(error: Exception) -> 
 # How long a bucket is kept -----------------------------------------------------------------
 
 
-def test_a_debt_is_not_forgotten_because_somebody_who_does_not_know_it_writes(place: Place) -> None:
+def test_a_debt_survives_the_write_of_a_process_that_does_not_know_it(place: Place) -> None:
     ours, other = made(place), made(place)
     lease = other.acquire("u", "r", {"rpm": 1})
     with lease, ours.acquire("u", "r", {"rpm": 1}) as deep:

@@ -123,7 +123,7 @@ def test_lanes_of_processes_that_are_gone_are_swept_out(place: Place) -> None:
     assert place.spent()[1] == 1.0
 
 
-def test_a_fork_writes_in_lanes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_writes_in_its_own_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = LocalCache()
     mine = cache.lane_name(0)
     assert cache.lane_name(0) == mine
@@ -276,7 +276,7 @@ def test_a_clock_that_goes_back_a_little_gives_less_and_breaks_nothing(place: Pl
     assert ours.available("u", "r") == {"rpm": 2}
 
 
-def test_a_clock_that_was_far_ahead_locks_nobody_out(place: Place, ours: Any, mode: str) -> None:
+def test_a_clock_that_was_far_ahead_locks_no_caller_out(place: Place, ours: Any, mode: str) -> None:
     place.clock.seconds += 365 * 86_400
     with ours.acquire("u", "r", {"rpm": 4}):
         pass

@@ -31,7 +31,7 @@ def test_the_demo_makes_its_data_once_and_says_what_to_try(
 
 
 @pytest.mark.parametrize("started", [demo.main, cms_demo.main])
-def test_a_port_that_is_in_use_is_told_before_any_key(
+def test_a_port_in_use_is_reported_before_any_key(
     started: Callable[[list[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as taken:

@@ -116,7 +116,7 @@ def test_two_callers_with_one_key_have_two_leases(api: Api, user: str) -> None:
     assert api.left(user)["rpm"] == 8
 
 
-def test_what_is_no_number_of_tokens_is_refused(api: Api, user: str) -> None:
+def test_an_invalid_number_of_tokens_is_rejected(api: Api, user: str) -> None:
     path = acquire(api, user, rpm=1).headers["location"]
     for amount in ("1", True, None, [1], -1, 1e13, 0.0001):
         body = {"entity": user, "resource": MODEL, "consume": {"rpm": amount}}
@@ -126,7 +126,7 @@ def test_what_is_no_number_of_tokens_is_refused(api: Api, user: str) -> None:
     assert api.left(user)["rpm"] == 9
 
 
-def test_whole_numbers_are_told_as_such(api: Api, user: str) -> None:
+def test_whole_numbers_are_shown_without_a_fraction(api: Api, user: str) -> None:
     told = acquire(api, user, rpm=1, tpm=0.5).text
     assert '"consumed":{"rpm":1,"tpm":0.5}' in told
     assert '"requested":1,' in told
@@ -162,7 +162,7 @@ def test_another_process_settles_what_this_one_has_taken(api: Api, user: str) ->
     assert both(api, user) == ({"rpm": 10, "tpm": 1_000}, {"rpm": 20, "tpm": 2_000})
 
 
-def test_a_lease_that_nobody_ends_is_forgotten_and_stays_charged(tmp_path: Path) -> None:
+def test_an_abandoned_lease_is_forgotten_and_stays_charged(tmp_path: Path) -> None:
     with running(tmp_path, lease_seconds=0.0) as api:
         put = api.ask("PUT", "/api/limits/u", "OPERATOR", json={"limits": SLOW})
         assert put.status_code == 200
@@ -194,7 +194,7 @@ def test_a_429_has_every_limit_and_says_when(api: Api, user: str) -> None:
     assert both(api, user) == ({"rpm": 1, "tpm": 900}, {"rpm": 11, "tpm": 1_900})
 
 
-def test_c1_13_what_never_fits_is_no_429(api: Api, user: str) -> None:
+def test_c1_13_an_amount_above_the_capacity_is_not_a_429(api: Api, user: str) -> None:
     refused = acquire(api, user, rpm=11)
     assert (refused.status_code, refused.json()["limit"]["capacity"]) == (422, 10)
     assert refused.json()["type"] == "urn:problem:solotable:never-satisfiable"
@@ -206,7 +206,7 @@ def test_c1_13_what_never_fits_is_no_429(api: Api, user: str) -> None:
     assert waits.json()["wait_seconds"] == 0
 
 
-def test_unknown_limits_and_a_system_without_any_are_told(api: Api, user: str, tmp_path: Path) -> None:
+def test_unknown_limits_and_a_system_without_limits_are_reported(api: Api, user: str, tmp_path: Path) -> None:
     assert acquire(api, user, requests=1).status_code == 422
     with running(tmp_path) as bare:
         assert bare.ask("DELETE", "/defaults/system", "OPERATOR").status_code == 204

@@ -118,7 +118,7 @@ def test_c1_6_nothing_is_given_back_to_a_bucket_that_is_gone(place: Place) -> No
     assert Process(place).left() == {"rpm": 100, "tpm": 9_800}
 
 
-def test_a_lease_that_was_replaced_meanwhile_is_read_again(place: Place) -> None:
+def test_a_lease_that_was_replaced_is_read_again(place: Place) -> None:
     one, two = Process(place), Process(place)
     lease = one.acquire(rpm=1, tpm=500)
     with pytest.raises(VersionConflict):

@@ -60,7 +60,7 @@ def judge_balances(world: World, *, exact: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whoever_is_granted_tokens_has_used_up_as_many_and_nobody_makes_any(seed: int) -> None:
+def test_granted_tokens_are_consumed_and_none_are_created(seed: int) -> None:
     world = World(seed, limit=LIMIT, shard_above=2, most_shards=8)
     lived(world)
     judge_balances(world, exact=True)

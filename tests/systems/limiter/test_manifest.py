@@ -186,7 +186,7 @@ def test_of_what_is_merged_in_the_mappings_own_comes_first_then_the_first_of_a_l
         read_manifest("system:\n  limits: {<<: [1]}\n", "limits.yaml")
 
 
-def test_mistakes_are_told_up_to_a_bound() -> None:
+def test_mistakes_are_reported_up_to_a_limit() -> None:
     many = "\n".join(f"  r{n}: 5" for n in range(1000))
     assert len(problems(f"resources:\n{many}")) == 20
 
@@ -240,7 +240,7 @@ trees = st.recursive(
 
 
 @given(trees)
-def test_json_and_yaml_are_judged_alike(tree: object) -> None:
+def test_json_and_yaml_are_checked_alike(tree: object) -> None:
     text = json.dumps(tree, indent=1)
 
     def judged(name: str) -> object:

@@ -63,7 +63,7 @@ async def plain(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-def test_requests_are_limited_by_address_and_told_so() -> None:
+def test_requests_are_limited_by_address_with_headers() -> None:
     limiter = opened()
     app = RateLimitMiddleware(plain, limiter)
 
@@ -84,7 +84,7 @@ def test_requests_are_limited_by_address_and_told_so() -> None:
     assert other.status_code == 200
 
 
-def test_a_header_that_a_caller_wrote_is_no_address() -> None:
+def test_a_header_of_the_caller_is_not_an_address() -> None:
     app = RateLimitMiddleware(plain, opened())
 
     async def work(http: httpx2.AsyncClient) -> list[int]:
@@ -163,7 +163,7 @@ def test_a_handler_adjusts_its_lease_and_may_take_more() -> None:
     assert more.status_code == 429
 
 
-def test_what_never_fits_and_what_cannot_be_asked_have_answers_of_their_own(
+def test_impossible_and_unavailable_acquires_have_their_own_responses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     limiter = opened()
@@ -201,7 +201,7 @@ def test_a_table_that_is_lost_after_the_answer_does_not_spoil_it(monkeypatch: py
     assert (answer.status_code, answer.text) == (200, "ok")
 
 
-def test_who_is_nobody_is_not_limited_and_a_missing_limit_is_no_answer_to_callers() -> None:
+def test_an_anonymous_caller_is_not_limited_and_a_missing_limit_is_hidden() -> None:
     async def nobody(scope: Any) -> None:
         return None
 
@@ -216,7 +216,7 @@ def test_who_is_nobody_is_not_limited_and_a_missing_limit_is_no_answer_to_caller
 SCOPE = {"type": "http", "path": "/", "headers": [], "client": ("192.0.2.7", 1)}
 
 
-def test_what_is_no_http_passes() -> None:
+def test_other_protocols_than_http_pass() -> None:
     seen = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

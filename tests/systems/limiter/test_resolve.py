@@ -122,7 +122,7 @@ def test_a_revision_goes_up_with_every_change_though_the_clock_stands_or_goes_ba
     assert drive(delete_limits(scope, entity="acct")) is None
 
 
-def test_a_hit_asks_nobody_and_there_is_nothing_is_kept_too(place: Place, drive: Drive) -> None:
+def test_a_cache_hit_sends_no_request_and_absence_is_cached(place: Place, drive: Drive) -> None:
     cache = LimitsCache(60, place.clock)
     assert cache.get("acct", "gpt-4") is None
     drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
@@ -166,7 +166,7 @@ def test_after_a_change_of_our_own_the_cache_asks_consistently(place: Place, dri
     assert not asked.tables[0].consistent
 
 
-def test_one_entity_that_is_forgotten_sees_the_levels_of_all_anew(place: Place, drive: Drive) -> None:
+def test_forgetting_one_entity_reloads_the_levels_of_all(place: Place, drive: Drive) -> None:
     cache = LimitsCache(60, place.clock)
     drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
     run(set_limits(place.scope, [RPM], resource="gpt-4"), place.beside().engine)

@@ -137,7 +137,7 @@ def test_c1_14_tokens_go_back_to_the_shard_that_they_came_from(place: Place) -> 
     assert ours.available("u", "r") == {"rpm": 6000}
 
 
-def test_tokens_go_back_though_their_shard_was_joined_meanwhile(place: Place) -> None:
+def test_tokens_go_back_after_their_shard_was_joined(place: Place) -> None:
     ours = hot(place, most_shards=2)
     heat(place, ours)
     assert len(shards(place)) == 2

@@ -103,7 +103,7 @@ def test_c1_9_hours_and_days_that_begin_together_are_counted_apart(counting: Cou
     assert counting.rows("day") == counting.rows("month") == {DAY: {"events": 2, "rpm": 17_000}}
 
 
-def test_c1_10_usage_lies_in_the_window_of_its_own_write(counting: Counting) -> None:
+def test_c1_10_usage_belongs_to_the_window_of_its_write(counting: Counting) -> None:
     # The table's clock, and the stream's, are years from some of these.
     counting.consume(DAY - EDGE, rpm=1_000)
     counting.consume(DAY, rpm=20_000)
@@ -494,7 +494,7 @@ def test_an_awaited_job_can_be_cancelled_and_goes_on_later(place: Place) -> None
     assert counting.rows("hour") == {DAY: {"events": 2, "rpm": 3_000}}
 
 
-def test_a_stream_that_was_turned_off_and_on_again_has_marks_of_its_own(counting: Counting) -> None:
+def test_a_stream_that_was_turned_off_and_on_has_new_checkpoints(counting: Counting) -> None:
     if counting.place.name != "engine":
         pytest.skip("a stream of a server cannot be moved on by a clock")
     counting.consume(DAY, rpm=1_000)

@@ -205,7 +205,7 @@ def test_what_is_given_back_is_subtracted_where_it_is_given_back() -> None:
     assert found["day", DAY] == {"events": 2, "tokens_rpm": 3_000, "tokens_tpm": 900}
 
 
-def test_a_write_that_consumes_nothing_is_no_event() -> None:
+def test_a_write_that_consumes_nothing_is_not_an_event() -> None:
     one = image(DAY, used_rpm=5, consumed_rpm=5_000)
     fresh_shard = record(1, None, image(DAY, "ann", "gpt", 1, used_rpm=5, consumed_rpm=0))
     recast = record(2, one, {**one, "rules": {"S": "rpm=1/1"}, "used_rpm": {"N": "77"}})

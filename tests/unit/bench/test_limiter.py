@@ -29,7 +29,7 @@ def outcomes(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_in_process_is_judged_beside_the_peer_on_each_endpoint_by_our_worst_workload() -> None:
+def test_in_process_is_compared_with_the_peer_by_our_worst_workload() -> None:
     judged = outcomes(
         {
             "relaxed file": {"solotable": both(4000, 90, hot=0.9)},
@@ -46,7 +46,7 @@ def test_in_process_is_judged_beside_the_peer_on_each_endpoint_by_our_worst_work
 
 
 @pytest.mark.parametrize("absent", ["zae-limiter", "solotable"])
-def test_without_one_of_the_two_nothing_is_judged(absent: str) -> None:
+def test_without_one_of_the_two_there_is_no_verdict(absent: str) -> None:
     found: dict[str, Any] = {
         "relaxed file": {"solotable": both(90_000, 10)},
         "a server": {"zae-limiter": both(100, 2000), "solotable": both(90_000, 10)},

@@ -16,7 +16,7 @@ def outcomes(verdicts: list[limits.Verdict]) -> list[str]:
     return [verdict.outcome for verdict in verdicts]
 
 
-def test_memory_is_judged_by_the_fastest_peer_and_queries_more_strictly() -> None:
+def test_memory_is_compared_with_the_fastest_peer_and_queries_more_strictly() -> None:
     figures = {
         "PutItem": rate(solotable=300, Dynoxide=150, moto=1),
         "Query of 50": rate(solotable=300, Dynoxide=150, moto=1),
@@ -42,14 +42,14 @@ def test_a_peer_without_the_operation_does_not_hold_up_the_verdict() -> None:
     assert outcomes(limits.memory_verdicts(figures, [])) == ["reached"]
 
 
-def test_disk_is_judged_by_each_peer_with_a_limit() -> None:
+def test_disk_is_compared_with_each_peer_that_has_a_limit() -> None:
     figures = {"PutItem": rate(solotable=100, solotable_relaxed=900, Dynoxide=90, DynamoDB_Local=50)}
     assert outcomes(limits.disk_verdicts(figures)) == ["reached", "not reached"]
     del figures["PutItem"]["Dynoxide"]
     assert outcomes(limits.disk_verdicts(figures)) == ["not judged", "not reached"]
 
 
-def test_ours_in_another_mode_is_no_peer() -> None:
+def test_ours_in_another_mode_is_not_a_peer() -> None:
     assert limits.ratios(rate(solotable=100, solotable_relaxed=200, moto=50)) == {"moto": 2.0}
 
 

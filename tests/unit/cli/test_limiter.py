@@ -67,7 +67,7 @@ def test_limits_are_written_as_people_do(lim: Run, text: str, stored: tuple[int,
     "texts",
     [("rpm",), ("rpm=",), ("rpm=a/60",), ("rpm=1/week",), ("rpm=0/60",), ("r#m=1/60",), ("a=1", "a=2")],
 )
-def test_what_is_no_limit_is_refused_in_one_sentence(
+def test_an_invalid_limit_is_rejected_in_one_sentence(
     lim: Run, tmp_path: Path, texts: tuple[str, ...]
 ) -> None:
     ran = lim("entity", "set-limits", "u-1", *texts)
@@ -189,7 +189,7 @@ def test_limits_of_every_level_are_set_shown_and_removed(lim: Run) -> None:
     assert lim("system", "delete-defaults").code == 3
 
 
-def test_what_goes_with_new_defaults_of_the_system_is_told(lim: Run) -> None:
+def test_the_effects_of_new_system_defaults_are_shown(lim: Run) -> None:
     assert lim("system", "set-defaults", "rpm=5", "--on-unavailable", "block").err == ""
     assert lim("system", "set-defaults", "rpm=6").err == "Deleted: --on-unavailable block\n"
     gone = lim("system", "set-defaults", "--on-unavailable", "allow")
@@ -234,7 +234,7 @@ def test_acquire_takes_tokens_and_exits_with_1_when_refused(lim: Run) -> None:
         ((), 2),
     ],
 )
-def test_amounts_that_cannot_be_are_no_refusals(lim: Run, amounts: tuple[str, ...], code: int) -> None:
+def test_impossible_amounts_are_not_refusals(lim: Run, amounts: tuple[str, ...], code: int) -> None:
     done(lim, "entity", "set-limits", "u-1", "rpm=3/hour")
     ran = lim("acquire", "u-1", "gpt-4", *amounts)
     assert ran.code == code
@@ -242,7 +242,7 @@ def test_amounts_that_cannot_be_are_no_refusals(lim: Run, amounts: tuple[str, ..
     assert lim("available", "u-1", "gpt-4", "--json").json[0]["available"] == 3
 
 
-def test_without_limits_the_way_to_some_is_told(lim: Run) -> None:
+def test_without_limits_the_output_says_how_to_set_them(lim: Run) -> None:
     done(lim, "entity", "create", "u-1")
     ran = lim("acquire", "u-1", "gpt-4", "rpm=1")
     assert (ran.code, ran.err) == (
@@ -353,7 +353,7 @@ def test_help_imports_neither_the_limiter_nor_pydantic() -> None:
     assert "limiter" in ended.stdout
 
 
-def test_an_item_that_is_no_bucket_is_one_sentence_and_an_exit_code(lim: Run, tmp_path: Path) -> None:
+def test_an_item_that_is_not_a_bucket_is_one_sentence_and_an_exit_code(lim: Run, tmp_path: Path) -> None:
     done(lim, "system", "set-defaults", "rpm=100/minute")
     done(lim, "acquire", "u", "r", "rpm=1")
     db = limiter.open(f"sqlite:///{tmp_path / 'l.db'}")

@@ -161,7 +161,7 @@ def test_an_empty_name_is_not_the_default_namespace(limits: Run, run: Run) -> No
     assert run("limiter", "system", "get-defaults").code == 3
 
 
-def test_every_mistake_is_told_with_its_line(limits: Run, tmp_path: Path) -> None:
+def test_every_mistake_is_reported_with_its_line(limits: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(
         "system:\n  limits:\n    rpm: {capacity: 0}\n    tpm:\n      refill: 5\n"
         "entities:\n  a b: {limits: {x: 1}}\n"
@@ -175,7 +175,7 @@ def test_every_mistake_is_told_with_its_line(limits: Run, tmp_path: Path) -> Non
     assert not (tmp_path / "l.db").exists()
 
 
-def test_what_is_no_file_is_told(limits: Run, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(limits: Run, tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"system: \xff")
     for name in ("missing.yaml", ".", "latin.yaml"):
         ran = limits("apply", name, "--yes")

@@ -172,7 +172,7 @@ def test_other_sinks_get_the_same_events(lim: Run, run: Run, tmp_path: Path) -> 
     assert len(lim("audit", "list", "--json").json) == 1
 
 
-def test_the_registry_has_a_trail_of_its_own(lim: Run) -> None:
+def test_the_registry_has_its_own_audit_trail(lim: Run) -> None:
     assert lim("namespace", "register", "eu").code == 0
     assert lim("audit", "deliver").code == 0
     (record,) = lim("audit", "list", "--registry", "--json").json

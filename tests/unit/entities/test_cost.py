@@ -52,7 +52,7 @@ def test_rates(text: str, rate: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "often", "50/fortnight", "-1/s", "1e9/s", "50 per second"])
-def test_what_is_no_rate_is_refused(text: str) -> None:
+def test_an_invalid_rate_is_rejected(text: str) -> None:
     with pytest.raises(DataError, match="write it like 50/s"):
         rate_per_second(text)
 

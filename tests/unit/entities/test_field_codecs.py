@@ -366,7 +366,7 @@ def test_a_value_that_cannot_be_stored_is_refused_by_field_value_and_reason(
     assert "\n" not in text
 
 
-def test_a_secret_is_not_told_in_an_error() -> None:
+def test_an_error_does_not_contain_a_secret() -> None:
     with pytest.raises(DataError) as refused:
         encode(int, SecretStr("hush"))
     assert "hush" not in str(refused.value)
@@ -547,7 +547,7 @@ def test_an_absent_set_is_empty_whatever_its_default() -> None:
     assert attribute.missing() is not attribute.missing()
 
 
-def test_markers_and_names_are_told() -> None:
+def test_errors_name_markers_and_fields() -> None:
     class Section(BaseModel):
         version: Annotated[int, Version()] = 0
         expires: Annotated[datetime | None, TTL(), Attr("ttl")] = None

@@ -43,7 +43,7 @@ def test_from_scope_is_one_falsy_text_that_survives_copies() -> None:
     assert pickle.loads(pickle.dumps(FROM_SCOPE)) is FROM_SCOPE  # noqa: S301 -- our own bytes
 
 
-def test_from_scope_as_a_pydantic_default_is_told_from_an_empty_text() -> None:
+def test_from_scope_as_a_pydantic_default_differs_from_an_empty_string() -> None:
     class Note(BaseModel):
         tenant_id: str = FROM_SCOPE
 

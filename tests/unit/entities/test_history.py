@@ -126,7 +126,7 @@ def test_which_templates_can_give_the_same_key(one: str, other: str, equal: bool
     assert may_overlap(second, first) is equal
 
 
-def test_the_linter_is_told_of_the_snapshots_keys() -> None:
+def test_the_linter_knows_the_keys_of_snapshots() -> None:
     (trait,) = declare(History("C#{node_id}#v{version:06d}")).plan().traits
     assert [template.text for template in trait.sort_templates] == ["C#{node_id}#v{version:06d}"]
 

@@ -127,7 +127,7 @@ def test_a_rule_about_json_is_asked_once() -> None:
     assert judged == [([1, 2], False)]
 
 
-def test_a_rule_is_told_what_was_stored() -> None:
+def test_a_validator_knows_that_a_value_was_stored() -> None:
     long = {**FULL, "tree": {"S": "[1,2,3]"}}
     read = Thing.plan().decode(long, STORED)
     assert read.model_dump() == {**VALUES, "tree": [1, 2, 3]}

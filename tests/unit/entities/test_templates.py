@@ -223,7 +223,7 @@ def test_below_gives_the_greatest_smaller_string_that_fits(text: str, longest: i
     assert below(text, longest) == lower
 
 
-def test_below_fills_a_sort_key_unless_told_otherwise() -> None:
+def test_below_fills_a_sort_key_by_default() -> None:
     assert len(below("SECTION#000007").encode()) == 1024
 
 

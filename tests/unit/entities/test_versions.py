@@ -202,7 +202,7 @@ def test_a_faulty_step_is_named(step: Callable[[Record], Record], message: str) 
         plan.decode({"PK": {"S": "A#x"}, "SK": {"S": "A"}, "_type": {"S": "Thing"}, "one": {"S": "x"}})
 
 
-def test_steps_are_inherited_and_named_anew_in_a_subclass() -> None:
+def test_upgrades_are_inherited_and_overridden_in_a_subclass() -> None:
     class Steps(Entity):
         @upgrade(to=2)
         @staticmethod

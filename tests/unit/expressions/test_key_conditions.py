@@ -73,7 +73,7 @@ def test_terms_keep_their_order_and_turn_to_face_the_attribute(text: str, expect
         ("((p = :s))", "Invalid KeyConditionExpression: The expression has redundant parentheses;"),
     ],
 )
-def test_what_is_no_key_condition(text: str, expected: str) -> None:
+def test_invalid_key_conditions(text: str, expected: str) -> None:
     with pytest.raises(ServiceError) as refused:
         _compile(text)
     assert refused.value.message == expected

@@ -265,7 +265,7 @@ def test_a_place_that_was_trimmed_with_changes_behind_it_is_a_loss() -> None:
         read(streams, feed(place(mark("a", 1, seen=NOW - 30 * 3600))))
 
 
-def test_a_reader_that_is_overtaken_by_the_horizon_is_told_so() -> None:
+def test_a_reader_behind_the_trim_horizon_gets_feed_trimmed() -> None:
     streams = FakeStreams([FakeShard("a", [1, 2, 3, 4])])
     mine = feed()
     run(mine.fill(), streams)

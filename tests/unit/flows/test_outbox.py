@@ -78,7 +78,7 @@ def test_an_events_id_comes_from_its_facts_alone() -> None:
     assert len({first, *others}) == 5
 
 
-def test_an_audit_item_has_the_same_event_under_a_key_of_its_own() -> None:
+def test_an_audit_item_has_the_same_event_under_another_key() -> None:
     scope = SCOPE.acting(Actor(id="u", email="u@example.org"), "r1")
     item = written(scope, stored(1), stored(2, "M"))
     kept = audit_item(table, item, days=None)
@@ -124,7 +124,7 @@ def test_taking_a_lease_is_one_conditional_update() -> None:
     assert (done.value.value.token, done.value.value.until) == (8, 1010.25)
 
 
-def test_a_lease_of_another_is_told_with_its_owner() -> None:
+def test_the_lease_of_another_owner_is_reported_with_its_owner() -> None:
     flow = leases.acquire(SCOPE, terms())
     next(flow)
     with pytest.raises(LeaseHeld) as refused:

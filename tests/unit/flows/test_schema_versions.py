@@ -145,7 +145,7 @@ def test_an_unknown_outcome_is_looked_up() -> None:
     assert ended(flow, GotItem(item=new("a", 100))).tally == BackfillCounts(seen=3, items=1, conflicts=1)
 
 
-def test_an_item_that_never_keeps_still_is_told_of() -> None:
+def test_an_item_that_always_changes_is_reported() -> None:
     flow, sent = begin(Work(scope=SCOPE, plan=Price.plan()), old("a", 0))
     done = None
     for euros in range(1, 100):

@@ -38,7 +38,7 @@ def test_comments_and_white_space_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("text", ["'open", '"open', "/* open", "a # b", "1e", "1e5x", "0x11", "é", "a ~ b"])
-def test_what_is_no_token_is_refused_without_a_detail(text: str) -> None:
+def test_an_invalid_token_is_rejected_without_a_detail(text: str) -> None:
     with pytest.raises(ServiceError) as caught:
         split_tokens(text)
     assert caught.value.message == NOT_WELL_FORMED

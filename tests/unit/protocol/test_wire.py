@@ -94,7 +94,7 @@ def test_refusals_are_error_bodies(error: Exception, body: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'"\\ud800"', b"[" * 100_000, b"[]", b"3", b"null"])
-def test_bytes_that_are_no_request_are_a_serialization_exception(body: bytes) -> None:
+def test_invalid_requests_are_a_serialization_exception(body: bytes) -> None:
     status, raw = answer(raising(AssertionError()), "DynamoDB_20120810.GetItem", body)
     assert status == 400
     assert json.loads(raw)["__type"] == "com.amazon.coral.service#SerializationException"

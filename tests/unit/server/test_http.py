@@ -273,7 +273,7 @@ def test_refusals_carry_their_type(client: Client, bytes_: bytes, code: str) -> 
     assert client.ask(request()).status == 200
 
 
-def test_streams_have_a_target_of_their_own(client: Client) -> None:
+def test_streams_have_their_own_target(client: Client) -> None:
     reply = client.ask(request(target="DynamoDBStreams_20120810.ListStreams"))
     assert reply.json() == {"Streams": []}
 

@@ -148,9 +148,7 @@ def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) ->
     ("request_", "threads"),
     [(LONG, "control"), (Scan(table="Things"), "long"), (TransactGetItems(gets=()), "long")],
 )
-def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(
-    request_: Request[Any], threads: str
-) -> None:
+def test_long_work_has_its_own_threads_and_replies_on_the_loop(request_: Request[Any], threads: str) -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
         scheduler = Scheduler(engine, asyncio.get_running_loop())

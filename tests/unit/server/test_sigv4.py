@@ -431,7 +431,7 @@ def test_a_presigned_request_may_expire_sooner() -> None:
 
 
 @pytest.mark.parametrize("expires", ["", "-1", "1.5", "9" * 5000, "%C2%B2"])
-def test_an_expiry_that_is_no_number_is_refused(expires: str) -> None:
+def test_an_expiry_that_is_not_a_number_is_rejected(expires: str) -> None:
     signed = with_target(sign(expires=60), "Expires=60", f"Expires={expires}")
     assert code_and_text(signed) == ("IncompleteSignatureException", "X-Amz-Expires should be a number")
 

@@ -85,7 +85,7 @@ def test_a_test_finds_what_was_declared_and_leaves_a_mess(db, again):
 """
 
 
-def test_every_test_has_a_store_of_its_own(project: pytest.Pytester) -> None:
+def test_every_test_has_its_own_store(project: pytest.Pytester) -> None:
     project.makepyfile(test_isolation=ISOLATION)
     project.runpytest_inprocess().assert_outcomes(passed=6)
 

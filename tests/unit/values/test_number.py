@@ -77,7 +77,7 @@ def test_every_spelling_of_a_number_becomes_one(text: str, expected: str) -> Non
         ("", "The parameter cannot be converted to a numeric value"),
     ],
 )
-def test_what_is_no_dynamodb_number_is_refused(text: str, message: str) -> None:
+def test_an_invalid_dynamodb_number_is_rejected(text: str, message: str) -> None:
     with pytest.raises(ServiceError) as refused:
         canonical_number(text)
     assert refused.value.code == "ValidationException"

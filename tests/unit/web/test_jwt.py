@@ -102,7 +102,7 @@ def test_no_other_algorithm_is_taken(alg: Any) -> None:
             assert verified(using, by_hand({"alg": alg, "typ": "JWT", "kid": "k1"}, CLAIMS, key)) is None
 
 
-def test_a_public_key_is_no_secret() -> None:
+def test_a_public_key_is_rejected_as_a_secret() -> None:
     for key in (PUBLIC.encode(), PUBLIC.strip().encode()):
         for using in (RS, BOTH):
             assert verified(using, by_hand({"alg": "HS256", "kid": "k1"}, CLAIMS, key)) is None
@@ -121,7 +121,7 @@ def test_a_key_id_finds_exactly_its_key_or_nothing(kid: Any) -> None:
         assert verified(BOTH, rs(kid=kid)) is None
 
 
-def test_a_token_without_a_key_id_is_verified_only_where_there_is_no_choice() -> None:
+def test_a_token_without_a_key_id_is_verified_only_with_a_single_key() -> None:
     token = pyjwt.encode(CLAIMS, PRIVATE, "RS256")
     assert verified(RS, token) is not None
     assert verified(BOTH, token) is None
@@ -194,7 +194,7 @@ def test_a_token_with_a_wrong_claim_is_rejected(changes: dict[str, Any]) -> None
     ],
     ids=lambda each: repr(each)[:12],
 )
-def test_a_time_that_is_no_moment_rejects_the_token(claim: str, moment: Any) -> None:
+def test_an_invalid_time_rejects_the_token(claim: str, moment: Any) -> None:
     token = by_hand({"alg": "HS256"}, CLAIMS | {claim: moment}, SECRET.encode())
     assert verified(HS, token) is None
 

@@ -50,7 +50,7 @@ def test_many_at_once_share_as_many_connections_as_are_allowed() -> None:
         assert (server.connections, len(server.requests)) == (4, 60)
 
 
-def test_after_giving_up_the_answer_is_nobodys() -> None:
+def test_a_reply_after_the_timeout_is_dropped() -> None:
     late = Act(reply=reply(b'{"Item":{"pk":{"S":"of the first"}}}'), too_late=True)
     with evil(GOOD, late, GOOD) as server:
 

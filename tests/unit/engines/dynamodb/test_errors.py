@@ -94,7 +94,7 @@ def test_a_read_without_an_answer_may_be_sent_again(read: Request[Any], fault_of
 
 
 @pytest.mark.parametrize("reply", LIES)
-def test_an_answer_that_is_not_whole_is_no_answer(reply: bytes, fault_of: FaultOf) -> None:
+def test_an_incomplete_reply_is_a_transport_error(reply: bytes, fault_of: FaultOf) -> None:
     assert type(fault_of(READ, reply)) is TransportError
     assert type(fault_of(WRITE, reply)) is OutcomeUnknown
 
@@ -129,7 +129,7 @@ def test_the_error_names_the_variable_of_an_endpoint(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "code", ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]
 )
-def test_throttling_has_a_class_of_its_own(code: str, fault_of: FaultOf) -> None:
+def test_throttling_has_its_own_class(code: str, fault_of: FaultOf) -> None:
     body = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "Slow down", "reasons": ["x"]}
     fault = fault_of(WRITE, answer(body, status=400))
     assert type(fault) is Throttled
@@ -145,7 +145,7 @@ def test_other_refusals_keep_their_code_and_status(fault_of: FaultOf) -> None:
     assert not fault.retryable
 
 
-def test_keys_that_have_expired_are_no_refusal_that_passes(fault_of: FaultOf) -> None:
+def test_expired_credentials_are_not_retryable(fault_of: FaultOf) -> None:
     body = {"__type": "com.amazon.coral.service#ExpiredTokenException", "message": "expired"}
     fault = fault_of(WRITE, answer(body, status=400))
     assert type(fault) is NotConfigured
@@ -192,7 +192,7 @@ def test_the_error_names_a_missing_profile(tmp_path: Path, monkeypatch: pytest.M
         dynamodb.open(profile="elsewhere")
 
 
-def test_what_is_no_fault_of_the_network_is_raised_as_it_is() -> None:
+def test_other_errors_than_network_errors_are_raised_unchanged() -> None:
     with (
         dynamodb.open(endpoint_url="http://127.0.0.1:1") as engine,
         pytest.raises(KeyError, match="NoSuchOperation"),

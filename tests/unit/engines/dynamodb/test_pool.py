@@ -77,7 +77,7 @@ FINE = type(None)
     "whole", [reply(), chunked(b'{"Item":', b'{"pk":{"S":"a"}}}')], ids=["plain", "chunked"]
 )
 @pytest.mark.parametrize("resets", [False, True])
-def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool, alone_at: OpenedAt) -> None:
+def test_a_reply_that_is_cut_anywhere_is_an_error(whole: bytes, resets: bool, alone_at: OpenedAt) -> None:
     with evil() as server:
         engine = alone_at(server.url)
         for end in range(len(whole)):
@@ -192,7 +192,7 @@ def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing(
     ],
     ids=lambda act: (act.reply[:24] + b".." + act.reply[-8:]).decode("latin-1"),
 )
-def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act, kinds: Kinds) -> None:
+def test_an_incomplete_reply_leaves_the_outcome_of_a_write_unknown(act: Act, kinds: Kinds) -> None:
     with evil(act) as server:
         assert kinds(server, READ, WRITE, settings=IMPATIENT) == [TransportError, OutcomeUnknown]
         wait_until(lambda: len(server.requests) >= 2)
@@ -362,7 +362,7 @@ def test_connections_that_are_not_needed_any_more_are_closed(alone_at: OpenedAt,
         wait_until(lambda: server.open_connections == 1)
 
 
-def test_a_child_process_has_connections_of_its_own() -> None:
+def test_a_child_process_has_its_own_connections() -> None:
     program = f"""
 import os, sys
 from solotable.engines import dynamodb

@@ -90,7 +90,7 @@ def test_the_file_is_its_owners_alone(path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"not a database at all, " * 100, b"SQLite format 3\x00" + b"\xff" * 200]
 )
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_rejected_and_unchanged(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(EngineError):
         sqlite.open(path)

@@ -196,7 +196,7 @@ def test_a_refused_policy_leaves_the_one_before(engine: SqliteEngine) -> None:
         document(NotPrincipal={"AWS": "*"}).replace('"Principal"', '"Ignored"'),
     ],
 )
-def test_what_is_no_policy_is_refused(engine: SqliteEngine, policy: str) -> None:
+def test_an_invalid_policy_is_rejected(engine: SqliteEngine, policy: str) -> None:
     code, _ = refusal(engine, "PutResourcePolicy", {"ResourceArn": ARN, "Policy": policy})
     assert code == "ValidationException"
 

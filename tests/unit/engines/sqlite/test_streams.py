@@ -64,7 +64,7 @@ def test_changes_recorded_for_backups_do_not_show_in_a_later_stream() -> None:
         assert read(engine, streams(engine)[0]) == ["after"]
 
 
-def test_streams_of_one_millisecond_have_labels_of_their_own() -> None:
+def test_streams_of_one_millisecond_have_different_labels() -> None:
     with opened() as engine:
         create(engine, **STREAMED)
         switch(engine, on=False)

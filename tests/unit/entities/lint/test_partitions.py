@@ -84,7 +84,7 @@ def test_a_tenant_in_the_key_spreads_the_traffic(partition: str, codes: list[tup
     assert all("of each tenant" in each.message for each in found)
 
 
-def test_native_partitions_of_an_index_are_judged_too() -> None:
+def test_native_partitions_of_an_index_are_checked_too() -> None:
     table = Table("Shop", indexes=[Index("Status", partition="status", sort="n:N")])
     keys = {"key": Key("ORDER#{order_id}", "ORDER"), "by_status": Key(("status",), ("n",), index="Status")}
     entity(table, "Order", keys, status=TYPES["status"], n=int)

@@ -20,7 +20,7 @@ def of(table: Table, *codes: str) -> list[Finding]:
     return [finding for finding in lint(table) if finding.code in codes]
 
 
-def test_an_index_that_nobody_uses() -> None:
+def test_an_unused_index() -> None:
     table = Table("Shop", indexes=[Index("GSI1"), Index("GSI2")])
 
     class Order(Entity, table=table):
