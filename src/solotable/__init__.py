@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Version,
     )
     from ._entities.declare.table import Index
-    from ._entities.keys.key import Key
+    from ._entities.keys.key import EntityKey, Key
     from ._entities.patterns.conditions import between, contains, exists, missing, one_of, size, some
     from ._entities.patterns.pattern import pattern
     from ._entities.patterns.query import Query
@@ -106,7 +106,7 @@ _MODULES = {
         "Version",
     ),
     "_entities.traits.history": ("History",),
-    "_entities.keys.key": ("Key",),
+    "_entities.keys.key": ("EntityKey", "Key"),
     "_entities.traits.names": ("Names", "Redirect"),
     "_entities.traits.outbox": ("Outbox",),
     "_entities.patterns.pattern": ("pattern",),
@@ -193,6 +193,7 @@ __all__ = [
     "DeclarationError",
     "EngineError",
     "Entity",
+    "EntityKey",
     "Erasure",
     "Event",
     "EventVerb",

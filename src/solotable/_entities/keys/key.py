@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from solotable.errors import DataError
 
 if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
@@ -58,7 +62,7 @@ class Key:
 
 
 class BoundKey(Generic[EntityT_co]):
-    """A key of one entity class; `query(...)` returns a query along it."""
+    """A key of one entity class; `query(...)` returns a query along it, a call the key of one entity."""
 
     __slots__ = ("_entity", "_name")
 
@@ -82,5 +86,38 @@ class BoundKey(Generic[EntityT_co]):
 
         return Query.over(self._entity, self.path, arguments)
 
+    def __call__(self, **parts: Any) -> EntityKey[EntityT_co]:
+        """Return the primary key of one entity, for `get_many` and `transact_get`."""
+        return EntityKey(self, parts)
+
     def __repr__(self) -> str:
         return f"{self._entity.__name__}.{self._name}"
+
+
+class EntityKey(Generic[EntityT_co]):
+    """The primary key of one entity, by its parts; the store adds the tenant."""
+
+    __slots__ = ("entity", "parts")
+
+    def __init__(self, key: BoundKey[EntityT_co], parts: Mapping[str, Any]) -> None:
+        plan = key.entity.plan()
+        if key.path is not plan.primary:
+            raise DataError(
+                f"{key!r}(...) is not a primary key, and an index key may have several items; "
+                f"use {key!r}.query(...), or {plan.name}.key(...)."
+            )
+        plan.primary.check_arguments(parts)
+        self.entity: type[EntityT_co] = key.entity
+        self.parts = MappingProxyType(dict(parts))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EntityKey):
+            return NotImplemented
+        return self.entity is other.entity and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash((self.entity, frozenset(self.parts.items())))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.parts.items())
+        return f"{self.entity.__name__}.key({shown})"

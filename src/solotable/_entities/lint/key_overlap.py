@@ -40,7 +40,7 @@ class SegmentPair:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityKey:
+class EntityPath:
     """A key of an entity, split into segments."""
 
     plan: Plan
@@ -69,7 +69,7 @@ class Overlap:
 
 
 def layouts_overlap(
-    mine: EntityKey, theirs: EntityKey, role: Literal["partition", "sort"]
+    mine: EntityPath, theirs: EntityPath, role: Literal["partition", "sort"]
 ) -> list[SegmentPair] | None:
     """Return the pairs of segments that must match for two keys to be equal; None when they never are."""
     my, their = getattr(mine.path, role), getattr(theirs.path, role)
@@ -91,14 +91,14 @@ def layouts_overlap(
     return None if never else []
 
 
-def keys_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
+def keys_overlap(mine: EntityPath, theirs: EntityPath) -> Overlap | None:
     """Return how two keys can be equal; None when they cannot."""
     pairs = layouts_overlap(mine, theirs, "partition")
     more = None if pairs is None else layouts_overlap(mine, theirs, "sort")
     return None if pairs is None or more is None else solve([*pairs, *more])
 
 
-def partitions_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
+def partitions_overlap(mine: EntityPath, theirs: EntityPath) -> Overlap | None:
     """Return how the partition keys of two keys can be equal; None when they cannot."""
     pairs = layouts_overlap(mine, theirs, "partition")
     return None if pairs is None else solve(pairs)
@@ -185,7 +185,7 @@ def _repeats(parts: Any) -> bool:
     return any(count > 1 for count in fields.values())
 
 
-def _choices(key: EntityKey, layout: AttributeLayout) -> list[set[str] | None]:
+def _choices(key: EntityPath, layout: AttributeLayout) -> list[set[str] | None]:
     """Return the texts that each attribute can have; None for an attribute without declared choices."""
     found: list[set[str] | None] = []
     for attribute in layout.attributes:
@@ -199,7 +199,7 @@ def _choices(key: EntityKey, layout: AttributeLayout) -> list[set[str] | None]:
     return found
 
 
-def format_key(key: EntityKey, texts: tuple[str, ...] | None) -> str:
+def format_key(key: EntityPath, texts: tuple[str, ...] | None) -> str:
     """Format an example as key attributes; return an empty text without an example."""
     layouts = [layout for layout in (key.path.partition, key.path.sort) if layout is not None]
     if texts is None or not all(isinstance(layout, TemplateLayout) for layout in layouts):

@@ -12,17 +12,17 @@ from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
 
 from .findings import Finding, make_finding
-from .key_overlap import EntityKey, format_key, keys_overlap, partitions_overlap
+from .key_overlap import EntityPath, format_key, keys_overlap, partitions_overlap
 
 
-def entity_keys(table: Table) -> dict[str | None, list[EntityKey]]:
+def entity_keys(table: Table) -> dict[str | None, list[EntityPath]]:
     """Return the keys of a table's entities by index; None is the primary key."""
-    by_index: dict[str | None, list[EntityKey]] = {}
+    by_index: dict[str | None, list[EntityPath]] = {}
     for plan in table.plans.values():
-        keys = [EntityKey(plan, path) for path in plan.keys.values()]
+        keys = [EntityPath(plan, path) for path in plan.keys.values()]
         declared = {key.index for key in keys}
         others = (index for index in table.indexes.values() if index.name not in declared)
-        keys += [EntityKey(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
+        keys += [EntityPath(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
         for key in keys:
             by_index.setdefault(key.index, []).append(key)
     return by_index
@@ -50,7 +50,7 @@ def _layout(
     )
 
 
-def check_keys(by_index: dict[str | None, list[EntityKey]]) -> Iterator[Finding]:
+def check_keys(by_index: dict[str | None, list[EntityPath]]) -> Iterator[Finding]:
     """Compare the keys of every two entities in one table or index."""
     for index, keys in by_index.items():
         for one, other in combinations(keys, 2):
@@ -70,7 +70,7 @@ def check_keys(by_index: dict[str | None, list[EntityKey]]) -> Iterator[Finding]
             yield finding
 
 
-def _trait_keys(key: EntityKey) -> Iterator[EntityKey]:
+def _trait_keys(key: EntityPath) -> Iterator[EntityPath]:
     """Yield the keys of the items that traits write into the entity's partition, such as snapshots."""
     path = key.path
     if not isinstance(path.sort, TemplateLayout):
@@ -79,10 +79,10 @@ def _trait_keys(key: EntityKey) -> Iterator[EntityKey]:
         for template in trait.sort_templates:
             sort = TemplateLayout(path.sort.attribute, template, "sort")
             fields = frozenset((*path.partition.fields, *sort.fields))
-            yield EntityKey(key.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
+            yield EntityPath(key.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
 
 
-def _trait_collision(trait_key: EntityKey, other: EntityKey) -> Finding | None:
+def _trait_collision(trait_key: EntityPath, other: EntityPath) -> Finding | None:
     overlap = keys_overlap(trait_key, other)
     if overlap is None:
         return None
@@ -96,7 +96,7 @@ def _trait_collision(trait_key: EntityKey, other: EntityKey) -> Finding | None:
     )
 
 
-def _same_key(one: EntityKey, other: EntityKey) -> Finding | None:
+def _same_key(one: EntityPath, other: EntityPath) -> Finding | None:
     overlap = keys_overlap(one, other)
     if overlap is None:
         return None
@@ -110,7 +110,7 @@ def _same_key(one: EntityKey, other: EntityKey) -> Finding | None:
     )
 
 
-def _across_tenants(one: EntityKey, other: EntityKey) -> Finding | None:
+def _across_tenants(one: EntityPath, other: EntityPath) -> Finding | None:
     if one.plan.table.tenant is None or (one.plan.tenant is None and other.plan.tenant is None):
         return None
     if one.plan.tenant is not None and other.plan.tenant is not None:
@@ -141,7 +141,7 @@ def _across_tenants(one: EntityKey, other: EntityKey) -> Finding | None:
     )
 
 
-def _internal_prefix(key: EntityKey) -> Finding | None:
+def _internal_prefix(key: EntityPath) -> Finding | None:
     layout = key.path.partition
     first = (
         key.partition[0].literal
@@ -159,7 +159,7 @@ def _internal_prefix(key: EntityKey) -> Finding | None:
     )
 
 
-def _tenant_position(key: EntityKey) -> tuple[int, str] | None:
+def _tenant_position(key: EntityPath) -> tuple[int, str] | None:
     """Return the number of the tenant's segment in the partition key, and the literal before it."""
     tenant, layout = key.plan.tenant, key.path.partition
     assert tenant is not None
@@ -174,7 +174,7 @@ def _tenant_position(key: EntityKey) -> tuple[int, str] | None:
     return None
 
 
-def _partition(key: EntityKey) -> str:
+def _partition(key: EntityPath) -> str:
     layout = key.path.partition
     return repr(layout.template.text) if isinstance(layout, TemplateLayout) else repr(layout.fields)
 

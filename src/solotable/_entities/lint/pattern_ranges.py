@@ -16,7 +16,7 @@ from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
 from solotable._values.lazy_dataclass import dataclass
 
-from .key_overlap import EntityKey, Overlap, SegmentPair, layouts_overlap, solve
+from .key_overlap import EntityPath, Overlap, SegmentPair, layouts_overlap, solve
 from .segments import Segment
 
 #: The verbs that a query over time buckets may use; `since` and `after` end at the current time.
@@ -27,7 +27,7 @@ _VERBS_WITH_START = ("since", "after", "between")
 class PatternRange:
     """The range that similar queries of a pattern read: a partition, or a part of one."""
 
-    key: EntityKey
+    key: EntityPath
     #: The given fields of the sort key, and the verb of the range over the next one, if any.
     given: frozenset[str]
     verb: str | None
@@ -48,7 +48,7 @@ class PatternRange:
         prefix = _text_before(layout.template, self.given) + self.start
         return f"items that start with {prefix!r}" if prefix else "its whole partition"
 
-    def overlap_with(self, other: EntityKey) -> Overlap | None:
+    def overlap_with(self, other: EntityPath) -> Overlap | None:
         """Return how items of another entity can be in the range; None when they cannot."""
         pairs = layouts_overlap(self.key, other, "partition")
         more = None if pairs is None else self._sort_pairs(other)
@@ -59,7 +59,7 @@ class PatternRange:
             pairs = [SegmentPair(self._fixed(pair.mine), pair.theirs) for pair in pairs]
         return solve([*pairs, *more])
 
-    def _sort_pairs(self, other: EntityKey) -> list[SegmentPair] | None:
+    def _sort_pairs(self, other: EntityPath) -> list[SegmentPair] | None:
         my = self.key.path.sort
         if not isinstance(my, TemplateLayout) or not isinstance(other.path.sort, TemplateLayout):
             return []  # no sort key, or plain attributes, which can have any value
@@ -114,7 +114,7 @@ def _range_of(similar: Sequence[Query[Any]]) -> PatternRange:
         sort = first.path.sort
         start = sort.template.encode(bound.field, bound.values[0]) if isinstance(sort, TemplateLayout) else ""
     return PatternRange(
-        key=EntityKey(first.plan, first.path),
+        key=EntityPath(first.plan, first.path),
         given=_given(first),
         verb=None if bound is None else bound.verb,
         constants=constants,

@@ -16,7 +16,7 @@ from solotable._expressions.evaluate import paths_of
 from solotable.errors import DataError, DeclarationError
 
 from .findings import Finding, make_finding
-from .key_overlap import EntityKey, format_key
+from .key_overlap import EntityPath, format_key
 from .keys import entity_keys
 from .pattern_ranges import PatternRange, ranges_of, unserved
 from .sample_arguments import CannotSample, samples
@@ -24,7 +24,7 @@ from .sample_arguments import CannotSample, samples
 _FETCHED_AT_ONCE = 100
 
 
-def check_patterns(plan: Plan, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
+def check_patterns(plan: Plan, by_index: Mapping[str | None, list[EntityPath]]) -> Iterator[Finding]:
     """Check every pattern of an entity."""
     for pattern in plan.patterns.values():
         if not pattern.summary:
@@ -39,7 +39,9 @@ def check_patterns(plan: Plan, by_index: Mapping[str | None, list[EntityKey]]) -
         yield from _check(plan, pattern, by_index)
 
 
-def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
+def _check(
+    plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[EntityPath]]
+) -> Iterator[Finding]:
     name = f"{plan.name}.{pattern.name}"
     try:
         queries = _queries(plan, pattern)
@@ -91,7 +93,10 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
 
 
 def _foreign_items(
-    owner: Plan, pattern: Pattern, pattern_range: PatternRange, by_index: Mapping[str | None, list[EntityKey]]
+    owner: Plan,
+    pattern: Pattern,
+    pattern_range: PatternRange,
+    by_index: Mapping[str | None, list[EntityPath]],
 ) -> Iterator[Finding]:
     plan = pattern_range.key.plan
     if plan.table is not owner.table:
@@ -113,7 +118,7 @@ def _foreign_items(
         )
 
 
-def _collection_arguments(one: EntityKey, other: EntityKey) -> str:
+def _collection_arguments(one: EntityPath, other: EntityPath) -> str:
     """Return both names for a collection; the entity with the shorter key is the root."""
     first, second = sorted((one, other), key=lambda key: len(key.path.parts))
     return f"{first.plan.name}, {second.plan.name}"

@@ -9,14 +9,14 @@ from solotable._entities.declare.table import Table
 from solotable._expressions.syntax.reserved_words import RESERVED
 
 from .findings import Finding, make_finding
-from .key_overlap import EntityKey
+from .key_overlap import EntityPath
 
 _NESTED = ("L", "M")
 #: In a table with at least this many entities, report a single entity with nested values.
 _ENOUGH = 3
 
 
-def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
+def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityPath]]) -> Iterator[Finding]:
     """Find indexes that no entity uses, and index keys that an item may lack."""
     declared = {index: [key for key in keys if not key.implied] for index, keys in by_index.items()}
     for index in table.indexes.values():

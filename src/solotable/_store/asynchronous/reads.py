@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from solotable._entities.declare.entity import Entity
 from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.query import Query
+from solotable._flows.reads import collection, query
 from solotable._flows.reads import get as read
-from solotable._flows.reads import query
 from solotable._store.arguments import (
     Where,
     check_class,
@@ -123,8 +123,8 @@ class AsyncReads(AsyncStoreBase):
 
     async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
         """Return an entity and its related entities with one Query: `(survey, sections)`."""
-        found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
-        return query.split_root(members[0], found)
+        found = await self._run(collection.collection(self._scope, members_of(members), key, most=most))
+        return collection.split_root(members[0], found)
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return the request of a query without sending it."""
