@@ -24,18 +24,22 @@ class Unavailable(Exception):
     """It is not installed and cannot be; the text says why."""
 
 
-def node_modules() -> Path:
-    """The folder of the packages that the JavaScript program names."""
+def node_modules(programs: Path = JAVASCRIPT) -> Path:
+    """Return the folder of the packages that the manifest of a folder of JavaScript programs names."""
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             raise Unavailable(f"{tool} is not on the PATH")
-    manifest = JAVASCRIPT / "package.json"
+    manifest, lock = programs / "package.json", programs / "package-lock.json"
+    files = [each for each in (manifest, lock) if each.exists()]
+    install_command = ["ci"] if lock.exists() else ["install", "--no-package-lock"]
 
     def install(folder: Path) -> None:
-        shutil.copy(manifest, folder)
-        run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+        for each in files:
+            shutil.copy(each, folder)
+        run(["npm", *install_command, "--no-audit", "--no-fund", "--ignore-scripts"], folder)
 
-    return once(f"javascript-{sha256(manifest.read_bytes()).hexdigest()[:12]}", install) / "node_modules"
+    digest = sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:12]
+    return once(f"javascript-{digest}", install) / "node_modules"
 
 
 def aws_cli() -> Path:
