@@ -19,13 +19,15 @@ if TYPE_CHECKING:
         Attr,
         Counter,
         Created,
+        Epoch,
+        Iso,
         Json,
         Unique,
         Updated,
         Version,
     )
     from ._entities.declare.table import Index
-    from ._entities.keys.key import EntityKey, Key
+    from ._entities.keys.key import EntityKey, Key, KeyFormat
     from ._entities.patterns.conditions import between, contains, exists, missing, one_of, size, some
     from ._entities.patterns.pattern import pattern
     from ._entities.patterns.query import Query
@@ -100,13 +102,15 @@ _MODULES = {
         "Attr",
         "Counter",
         "Created",
+        "Epoch",
+        "Iso",
         "Json",
         "Unique",
         "Updated",
         "Version",
     ),
     "_entities.traits.history": ("History",),
-    "_entities.keys.key": ("EntityKey", "Key"),
+    "_entities.keys.key": ("EntityKey", "Key", "KeyFormat"),
     "_entities.traits.names": ("Names", "Redirect"),
     "_entities.traits.outbox": ("Outbox",),
     "_entities.patterns.pattern": ("pattern",),
@@ -194,6 +198,7 @@ __all__ = [
     "EngineError",
     "Entity",
     "EntityKey",
+    "Epoch",
     "Erasure",
     "Event",
     "EventVerb",
@@ -204,9 +209,11 @@ __all__ = [
     "FileReplaced",
     "History",
     "Index",
+    "Iso",
     "ItemTooLarge",
     "Json",
     "Key",
+    "KeyFormat",
     "Lease",
     "LeaseHeld",
     "LeaseLost",

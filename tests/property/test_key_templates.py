@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from solotable._entities.keys.codecs import escape, unescape
+from solotable._entities.keys.parts.codecs import escape, unescape
 from solotable._entities.keys.templates import Template, below, ceiling
 
 #: Any character, with those at the edges of escaping, of UTF-8's lengths and of the surrogate gap often.

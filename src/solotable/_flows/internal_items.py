@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solotable._entities.declare.table import INTERNAL_KINDS, Table
-from solotable._entities.keys.codecs import escape
+from solotable._entities.keys.parts.codecs import escape
 from solotable._expressions.ast import KeyTerm
 from solotable._values import Item
 from solotable.errors import DeclarationError

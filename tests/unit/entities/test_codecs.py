@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from pydantic import AwareDatetime, BaseModel, EmailStr, Field, NaiveDatetime, PastDate, PositiveInt
 
-from solotable._entities.keys.choose_codec import choose_codec
-from solotable._entities.keys.codecs import PartCodec, escape, unescape
+from solotable._entities.keys.parts.choose_codec import choose_codec
+from solotable._entities.keys.parts.codecs import PartCodec, escape, unescape
 from solotable.errors import DataError, DeclarationError
 
 SurveyId = NewType("SurveyId", str)

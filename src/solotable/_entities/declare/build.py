@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.codecs import TIMES, TimestampCodec
 from solotable._entities.keys.compile import compile_key, shard_keys
 from solotable._entities.keys.key import Key
 from solotable._entities.keys.layout import KeyLayout, TemplateLayout
+from solotable._entities.keys.parts.codecs import TIMES, TimestampCodec
 from solotable._entities.keys.templates import TemplateField
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.upgrades import Newer

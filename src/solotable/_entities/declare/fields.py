@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from solotable._values.lazy_dataclass import dataclass
@@ -49,6 +50,73 @@ class Created:
 @dataclass(frozen=True, slots=True)
 class Updated:
     """Let the store set a datetime field on every write, with the precision of `Created`."""
+
+
+#: The units of times in microseconds.
+STEPS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def truncate(value: Any, step: int) -> Any:
+    """Return a datetime without what is finer than `step` microseconds; other values stay as they are."""
+    if step == 1 or not isinstance(value, datetime) or not value.microsecond % step:
+        return value
+    return value.replace(microsecond=value.microsecond // step * step)
+
+
+@dataclass(frozen=True, slots=True)
+class _TimeFormat:
+    """The common part of Iso and Epoch: Pydantic truncates values to the declared precision."""
+
+    precision: str
+
+    @property
+    def step(self) -> int:
+        """The precision in microseconds."""
+        return STEPS[self.precision]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        schema = handler(source)
+        if self.precision == "us":
+            return schema
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.truncate, schema)
+
+    def truncate(self, value: Any) -> Any:
+        """Return a datetime with the declared precision; None stays None."""
+        return truncate(value, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Iso(_TimeFormat):
+    """Store a datetime as ISO 8601 text in UTC, with this precision and this form of the offset.
+
+    Finer values are truncated when the entity is created, assigned or updated. In a template, `{created}`
+    has the same text.
+    """
+
+    precision: Literal["s", "ms", "us"] = "us"
+    offset: Literal["Z", "+00:00", "+0000"] = "Z"
+
+    def __post_init__(self) -> None:
+        if self.precision not in STEPS:
+            raise DeclarationError(f"Iso({self.precision!r}): the precision is 's', 'ms' or 'us'.")
+        if self.offset not in ("Z", "+00:00", "+0000"):
+            raise DeclarationError(f"Iso(offset={self.offset!r}): the offset is 'Z', '+00:00' or '+0000'.")
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch(_TimeFormat):
+    """Store a datetime as a number: whole seconds ("s") or milliseconds ("ms") since 1970.
+
+    Finer values are truncated when the entity is created, assigned or updated.
+    """
+
+    precision: Literal["s", "ms"] = "s"
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("s", "ms"):
+            raise DeclarationError(f"Epoch({self.precision!r}): the unit is 's' or 'ms'.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
+    from solotable._entities.keys.key import KeyFormat
+
     from .plan import Plan
 
 KeyType = Literal["S", "N", "B"]
@@ -108,6 +110,7 @@ class Table:
     - `flat=True` rejects nested values in every entity.
     - `stream=True` records every change of an item, for the change feed.
     - `schema_version` names the attribute with an item's schema version.
+    - `key_format` is the format of its keys; None is `KeyFormat()`.
     """
 
     def __init__(  # noqa: PLR0913 - the settings of a table, each by name
@@ -123,6 +126,7 @@ class Table:
         flat: bool = False,
         stream: bool = False,
         schema_version: str = "_shape",
+        key_format: KeyFormat | None = None,
     ) -> None:
         where = f"Table {name!r}"
         # The rule of CreateTable; other requests also accept a table's ARN.
@@ -141,6 +145,7 @@ class Table:
         self.flat = flat
         self.stream = stream
         self.schema_version = _named(schema_version, where)
+        self.key_format = key_format
         self.indexes: Mapping[str, Index] = {index.name: self._bind(index) for index in indexes}
         self._plans: dict[str, Plan] = {}
         taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]

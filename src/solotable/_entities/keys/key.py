@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from solotable.errors import DataError
+from solotable._values.lazy_dataclass import dataclass
+from solotable.errors import DataError, DeclarationError
 
 if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
@@ -18,6 +19,41 @@ EntityT = TypeVar("EntityT", bound="Entity")
 EntityT_co = TypeVar("EntityT_co", bound="Entity", covariant=True)
 
 
+@dataclass(frozen=True, slots=True)
+class KeyFormat:
+    """How keys are written: give one to a table or a key to read and write the keys of another program.
+
+    - `delimiter` ends a value that other text follows.
+    - `escape=False` writes values as they are, and rejects a value that contains the delimiter. Literals may
+      then contain any printable character. Escaping needs the delimiter `#`.
+    - `case` folds the whole key to "lower" or "upper"; fields keep their case. Values that differ only in
+      case have the same key.
+    """
+
+    delimiter: str = "#"
+    escape: bool = True
+    case: Literal["lower", "upper"] | None = None
+
+    def __post_init__(self) -> None:
+        text = self.delimiter
+        if not text or not text.isprintable() or any(each.isalnum() or each in "{}" for each in text):
+            raise DeclarationError(
+                f"KeyFormat(delimiter={text!r}): a delimiter is printable, without letters, digits and "
+                f"braces; use one such as '#' or '::'."
+            )
+        if self.escape and text != "#":
+            raise DeclarationError(
+                f"KeyFormat(delimiter={text!r}) escapes values, which keeps their order only with the "
+                f"delimiter '#'; add escape=False."
+            )
+        if self.case not in (None, "lower", "upper"):
+            raise DeclarationError(f"KeyFormat(case={self.case!r}): use 'lower', 'upper' or None.")
+
+    def fold(self, text: str) -> str:
+        """Return a text in the case of the keys."""
+        return text if self.case is None else text.lower() if self.case == "lower" else text.upper()
+
+
 class Key:
     """A key of an entity: `Key("ORG#{org}", "USER#{user_id}")`, or with `index="GSI1"` an index key.
 
@@ -27,9 +63,12 @@ class Key:
     - `shards=8` stores each partition as eight; `shard_by=` names the fields that choose the shard. `was=` is
       the previous number of shards; keep it until all items are rewritten.
     - `most_buckets` limits how many time buckets, such as `{at:day}`, one query reads.
+    - `format` is the format of the templates; the default is the table's `key_format`.
+    - `when={"status": "open"}` puts only entities with this value of a field into the index; a set lists
+      several values. Keys of one index whose conditions exclude each other are alternatives.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the settings of a key, each by name
         self,
         partition: str | tuple[str, ...],
         sort: str | tuple[str, ...] | None = None,
@@ -39,6 +78,8 @@ class Key:
         shard_by: tuple[str, ...] | None = None,
         was: int | None = None,
         most_buckets: int | None = None,
+        format: KeyFormat | None = None,  # noqa: A002 - the public name
+        when: Mapping[str, Any] | None = None,
     ) -> None:
         self.partition = partition
         self.sort = sort
@@ -47,6 +88,8 @@ class Key:
         self.shard_by = shard_by
         self.was = was
         self.most_buckets = most_buckets
+        self.format = format
+        self.when = when
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:

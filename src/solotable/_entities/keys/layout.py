@@ -14,9 +14,9 @@ from solotable._values import AttributeValue, Item, ordered_bytes
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
+from .parts.time_buckets import BucketCodec
 from .sharding import Sharding
 from .templates import Template, TemplateField, below, ceiling
-from .time_buckets import BucketCodec
 
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}

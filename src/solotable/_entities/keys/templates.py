@@ -16,9 +16,9 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError, DeclarationError
 
-from .choose_codec import choose_codec
-from .codecs import PartCodec
-from .time_buckets import SIZES, bucket_codec
+from .parts.choose_codec import choose_codec
+from .parts.codecs import PartCodec
+from .parts.time_buckets import SIZES, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 #: Characters up to `$` would sort between `X` and `X#...`, or next to their upper bound. `%` starts an

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.choose_codec import choose_codec
-from solotable._entities.keys.codecs import ChoiceCodec
 from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
+from solotable._entities.keys.parts.choose_codec import choose_codec
+from solotable._entities.keys.parts.codecs import ChoiceCodec
+from solotable._entities.keys.parts.time_buckets import BucketCodec
 from solotable._entities.keys.templates import TemplateField
-from solotable._entities.keys.time_buckets import BucketCodec
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 

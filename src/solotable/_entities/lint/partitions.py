@@ -13,9 +13,9 @@ from math import prod
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.choose_codec import choose_codec
-from solotable._entities.keys.codecs import PartCodec
 from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.keys.parts.choose_codec import choose_codec
+from solotable._entities.keys.parts.codecs import PartCodec
 from solotable._entities.keys.templates import TemplateField
 from solotable.errors import DeclarationError
 

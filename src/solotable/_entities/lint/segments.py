@@ -2,7 +2,7 @@
 
 A template splits at `#` into segments: a literal, or a literal and one field's value. Values contain no `#`,
 so two keys are equal exactly when their segments are. Functions return one example, exact for every codec of
-`keys.codecs`; an unknown codec raises NotImplementedError.
+`keys.parts.codecs`; an unknown codec raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from solotable._entities.keys.codecs import DecimalCodec, DigitsCodec, PartCodec
+from solotable._entities.keys.parts.codecs import DecimalCodec, DigitsCodec, PartCodec
 from solotable._entities.keys.templates import Template, TemplateField
 from solotable._values.lazy_dataclass import dataclass
 

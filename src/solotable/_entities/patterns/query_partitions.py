@@ -17,8 +17,8 @@ from solotable._entities.keys.layout import (
     highest_with_prefix,
     is_empty,
 )
+from solotable._entities.keys.parts.time_buckets import BucketCodec, BucketText
 from solotable._entities.keys.templates import above, below
-from solotable._entities.keys.time_buckets import BucketCodec, BucketText
 from solotable._expressions.ast import KeyTerm
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError

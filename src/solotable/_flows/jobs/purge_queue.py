@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._entities.keys.codecs import escape
+from solotable._entities.keys.parts.codecs import escape
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._expressions.ast import Attr, Compare, Const, KeyTerm
 from solotable._flows.internal_items import internal_key, internal_partition, partition_terms

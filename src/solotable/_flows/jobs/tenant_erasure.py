@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._entities.keys.codecs import unescape
 from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.keys.parts.codecs import unescape
 from solotable._entities.traits.history import History
 from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT

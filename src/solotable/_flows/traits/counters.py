@@ -15,7 +15,7 @@ from zlib import crc32
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._entities.keys.codecs import escape
+from solotable._entities.keys.parts.codecs import escape
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Add, Assign, Const, Update
 from solotable._flows.reads.get import not_found

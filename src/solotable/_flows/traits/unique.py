@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.codecs import escape
+from solotable._entities.keys.parts.codecs import escape
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._flows.scope import Scope

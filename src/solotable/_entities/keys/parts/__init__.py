@@ -1,0 +1,1 @@
+"""Fields in key templates: how the text of a value looks, and which codec a field has."""
