@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ._connect import connect, connect_async
     from ._entities.codecs.item_decoder import is_stored
     from ._entities.declare.entity import Entity
+    from ._entities.declare.field_storage import Cipher, Compressed, Encrypted
     from ._entities.declare.fields import (
         FROM_SCOPE,
         TTL,
@@ -96,6 +97,7 @@ _MODULES = {
     "_entities.traits.soft_delete": ("SoftDelete",),
     "_entities.declare.entity": ("Entity",),
     "_entities.traits.events": ("Actor", "Event", "EventVerb", "Target"),
+    "_entities.declare.field_storage": ("Cipher", "Compressed", "Encrypted"),
     "_entities.declare.fields": (
         "FROM_SCOPE",
         "TTL",
@@ -186,6 +188,8 @@ __all__ = [
     "Changed",
     "Changes",
     "Checkpoint",
+    "Cipher",
+    "Compressed",
     "ConditionFailed",
     "Corrupt",
     "Counted",
@@ -195,6 +199,7 @@ __all__ = [
     "DataError",
     "Database",
     "DeclarationError",
+    "Encrypted",
     "EngineError",
     "Entity",
     "EntityKey",
@@ -270,7 +275,9 @@ __all__ = [
 
 
 #: Modules that are imported when they are first used as attributes.
-_SUBMODULES = frozenset({"cache", "engines", "errors", "flow", "ids", "jobs", "testing", "urls"})
+_SUBMODULES = frozenset(
+    {"cache", "encryption", "engines", "errors", "flow", "ids", "jobs", "testing", "urls"}
+)
 
 
 def __getattr__(name: str) -> Any:

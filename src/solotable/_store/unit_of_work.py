@@ -82,7 +82,7 @@ class TransactionWork:
                 self._scope, plan, given, changes, version=expected, mine=mine, where=condition
             ),
             plan,
-            ("update", given, asdict(changes), expected, condition),
+            ("update", given, _without_secrets(plan, changes), expected, condition),
         )
 
     def delete(
@@ -125,7 +125,9 @@ class TransactionWork:
         check_instance("create" if create else "put", entity)
         prepared, condition = put.prepare_put(self._scope, entity), condition_of(entity, where)
         plan = entity.plan()
+        # A retry has other timestamps and other ciphertexts.
         stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
+        stamps |= {*(plan.cipher.markers if plan.cipher else ())}
         content = {name: value for name, value in prepared.item.items() if name not in stamps}
         self._add(
             lambda: put.plan_put(self._scope, prepared, create=create, where=condition),
@@ -219,3 +221,18 @@ def _guarded(planner: Planner, leases: tuple[DerivedWrite, ...]) -> Flow[Write]:
 def _already(prepared: Write) -> Flow[Write]:
     yield from ()
     return prepared
+
+
+def _without_secrets(plan: Plan, changes: Changes) -> dict[str, Any]:
+    """Return the changes for the digest of a token, which is stored and must not depend on secrets."""
+    given = asdict(changes)
+    if plan.cipher is not None:
+        for name, value in given.items():
+            if isinstance(value, Mapping):
+                given[name] = {each: _digested(plan, each, value[each]) for each in value}
+    return given
+
+
+def _digested(plan: Plan, field: str, value: Any) -> Any:
+    attribute = plan.attributes.get(field)
+    return None if attribute is not None and attribute.encrypted is not None else value

@@ -32,6 +32,7 @@ from solotable._entities.declare.annotations import (
     nests,
     parts,
 )
+from solotable._entities.declare.field_storage import Compressed, Encrypted
 from solotable._entities.declare.fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
 from solotable._values import AttributeValue
 from solotable._values.lazy_dataclass import dataclass
@@ -57,7 +58,7 @@ from .containers import (
 )
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
 
-MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
+MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr, Compressed, Encrypted)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -85,8 +86,18 @@ class Attribute:
     updated: bool = False
     counter: bool = False
     unique: Unique | None = None
+    #: The marker of a field that DynamoDB cannot compare: it is compressed or encrypted.
+    compressed: Compressed | None = None
+    encrypted: Encrypted | None = None
     #: The codec of the content if that is a scalar; `decode` has better errors.
     scalar: Scalar | None = None
+
+    @property
+    def opaque(self) -> str | None:
+        """The reason why DynamoDB cannot compare or change the value in place; None if it can."""
+        if self.encrypted is not None:
+            return "encrypted"
+        return None if self.compressed is None else "compressed"
 
 
 def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
@@ -105,6 +116,14 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         codec = _compile(site, info.annotation, rest)
         if TTL in markers and _is_moment(info.annotation):
             codec = replace(_scalar(site, EPOCH), optional=codec.optional)
+    if Compressed in markers:
+        from .frames import compressed_codec
+
+        codec = compressed_codec(site, codec, markers[Compressed])
+    if Encrypted in markers:
+        from .encryption import secret_codec
+
+        codec = secret_codec(site, codec)
     encode, decode, missing = codec.encode, codec.decode, codec.missing
     if codec.optional:
         # An absent attribute is decoded as the default, so None can be absent only if the default is None.
@@ -127,6 +146,8 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         updated=Updated in markers,
         counter=Counter in markers,
         unique=markers.get(Unique),
+        compressed=markers.get(Compressed),
+        encrypted=markers.get(Encrypted),
         scalar=codec.scalar,
     )
 
@@ -142,7 +163,13 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
             if type(meta) in found:
                 reject(site, f"is marked {type(meta).__name__} twice", "remove one of them")
             found[type(meta)] = meta
-    roles = [marker.__name__ for marker in found if marker not in (Attr, Unique)]
+    opaque = [marker.__name__ for marker in (Compressed, Encrypted) if marker in found]
+    roles = [marker.__name__ for marker in found if marker not in (Attr, Unique, Compressed, Encrypted)]
+    if opaque and roles not in ([], ["Json"]):
+        reject(site, f"is marked {opaque[0]} and {roles[0]}", "use a field for each")
+    if opaque and Unique in found:
+        what = f"is marked {opaque[0]} and Unique, but a lock item would hold its value"
+        reject(site, what, "add a field with a keyed hash of the value and mark that Unique")
     if len(roles) > 1:
         reject(site, f"is marked {' and '.join(roles)}", "use a field for each")
     arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]
@@ -323,7 +350,7 @@ def _members(site: FieldSite, model: type[pydantic.BaseModel]) -> list[Attribute
     ]
     taken: dict[str, str] = {}
     for attribute in attributes:
-        if attribute.version or attribute.created or attribute.updated:
+        if attribute.version or attribute.created or attribute.updated or attribute.encrypted:
             inner = replace(site, where=f"{site.where}.{attribute.field}")
             reject(
                 inner, "has a marker for fields that the store writes", "mark a field of the entity instead"

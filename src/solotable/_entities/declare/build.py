@@ -27,6 +27,9 @@ from .plan import Draft, Plan
 from .table import Table, suggestion
 
 if TYPE_CHECKING:
+    from solotable._entities.codecs.encryption import ItemCipher
+    from solotable._values import Item
+
     from .entity import Entity
 
 MemberT = TypeVar("MemberT")
@@ -71,10 +74,37 @@ def build_plan(
         by_wire=by_wire,
         derived=derived,
         schema_versions=versions,
+        cipher=_cipher(entity, draft),
         stamp_steps=_stamp_steps(draft.keys, (roles["created"], roles["updated"])),
         _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items()),
         _decoder=ItemDecoder(entity, draft.attributes, versions.dropped | by_wire.keys()),
         **roles,
+    )
+
+
+def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
+    """Return the cipher of an entity's items; None without an encrypted field."""
+    markers = {each.wire: each.encrypted for each in draft.attributes.values() if each.encrypted is not None}
+    if not markers:
+        return None
+    from solotable._entities.codecs.encryption import ItemCipher
+
+    for each in draft.attributes.values():
+        if each.encrypted is not None:
+            # The repr of an entity goes into logs.
+            entity.model_fields[each.field].repr = False
+    tenant = draft.tenant
+
+    def tenant_of(item: Item) -> str | None:
+        return None if tenant is None else entity.plan().tenant_of(item)
+
+    return ItemCipher(
+        owner=draft.name,
+        table=draft.table.name,
+        tag=draft.tag,
+        key_names=draft.table.key_names,
+        markers=markers,
+        tenant_of=tenant_of,
     )
 
 

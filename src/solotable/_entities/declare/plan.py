@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from solotable.errors import DataError, ItemTooLarge, StoredDataError
 from .table import Table
 
 if TYPE_CHECKING:
+    from solotable._entities.codecs.encryption import ItemCipher
     from solotable._entities.patterns.pattern import Pattern
 
     from .entity import Entity
@@ -79,6 +80,10 @@ class Plan:
     stamp_steps: Mapping[str, int]
     _encoders: tuple[tuple[str, str, Any], ...]
     _decoder: ItemDecoder
+    #: Encrypts and decrypts items; None without an encrypted field.
+    cipher: ItemCipher | None = None
+    #: Compressed fields that are not encrypted.
+    compressed: tuple[Attribute, ...] = field(init=False)
     tag_value: AttributeValue = field(init=False)
     #: Whether a put reads the stored entity first: it has derived writes or counters.
     is_derived_from: bool = field(init=False)
@@ -90,6 +95,8 @@ class Plan:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "tag_value", {"S": self.tag})
+        attributes = self.attributes.values()
+        put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
         put(self, "is_derived_from", bool(self.traits or self.counters))
         put(self, "is_stamped", bool(self.created or self.updated or self.retention))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
@@ -116,6 +123,8 @@ class Plan:
                 item |= index_key
         if self.schema_versions.current > 1:
             self.schema_versions.complete(item)
+        if self.cipher is not None:
+            self.cipher.encrypt(item)
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item
@@ -127,10 +136,11 @@ class Plan:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
-            raise DataError(
-                f"{where} = {first['input']!r} does not fit its model: {first['msg']}.",
-                public_message=f"{where} does not fit its model: {first['msg']}.",
-            ) from error
+            public = f"{where} does not fit its model: {first['msg']}."
+            if self.is_secret(first["loc"]):
+                raise DataError(public, public_message=public) from None
+            shown = f"{where} = {first['input']!r} does not fit its model: {first['msg']}."
+            raise DataError(shown, public_message=public) from error
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
         """Decode an item to its entity; the entity keeps attributes that the model does not know.
@@ -140,10 +150,22 @@ class Plan:
         versions = self.schema_versions
         if versions.current > 1 or versions.attribute in item:
             item = versions.upgrade(item)
+        if self.cipher is not None:
+            item = self.cipher.decrypt(item)
         try:
             return self._decoder.decode(item, context)
         except ValidationError as error:
-            raise StoredDataError(self._decoding_error(item, error)) from error
+            # Pydantic's error contains the values, so do not chain it if one of them is encrypted.
+            cause = error if self.cipher is None else None
+            raise StoredDataError(self._decoding_error(item, error)) from cause
+
+    def is_secret(self, location: Sequence[Any]) -> bool:
+        """Return whether an error at this location of the model would show an encrypted value."""
+        if self.cipher is None:
+            return False
+        # An error of a model validator has no location, and shows all values.
+        attribute = self.attributes.get(str(location[0])) if location else None
+        return not location or (attribute is not None and attribute.encrypted is not None)
 
     @property
     def partition_template(self) -> str | None:
@@ -196,6 +218,20 @@ class Plan:
         if self.primary.is_split and not self.key_of(found).items() <= key.items():
             return None
         return found
+
+    def tenant_of(self, item: Item) -> str | None:
+        """Return the tenant of an item or of a primary key; None for a global entity."""
+        if self.tenant is None:
+            return None
+        value = item.get(self.attributes[self.tenant].wire)
+        if value is not None:
+            return str(value["S"])
+        found = self.arguments_of({name: item[name] for name in self.primary.names})
+        return None if found is None else str(found[self.tenant])
+
+    def tenant_attribute(self, values: Mapping[str, Any]) -> Item:
+        """Return the attribute of the tenant in these values; nothing for a global entity."""
+        return {} if self.tenant is None else {self.attributes[self.tenant].wire: {"S": values[self.tenant]}}
 
     def describe(self) -> str:
         """Return the primary key's templates as one line."""

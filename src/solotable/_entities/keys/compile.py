@@ -41,6 +41,12 @@ def compile_key(
     partition = layout(key.partition, roles[0], "partition")
     sort = None if key.sort is None else layout(key.sort, roles[1], "sort")
     fields = frozenset((*partition.fields, *(sort.fields if sort else ())))
+    for name in sorted(fields):
+        if attributes[name].opaque is not None:
+            raise DeclarationError(
+                f"{where}: {name!r} is {attributes[name].opaque} and cannot be part of a key; "
+                f"use another field."
+            )
     if index is None:
         for name in fields:
             if attributes[name].optional:

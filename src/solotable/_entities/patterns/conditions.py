@@ -146,6 +146,7 @@ class Recorder:
         return Compare("=", Attr(self._path.path), Const(encoded))
 
     def _operand(self) -> Operand:
+        self._path.check_comparable()
         attr = Attr(self._path.path)
         return Size(attr) if self._size else attr
 
@@ -216,6 +217,7 @@ def missing(value: Any) -> bool:
 def contains(value: Any, member: Any) -> bool:
     """Return whether a list or set has a member, or a str a substring; use it only in a condition."""
     found = _recorder(value, "contains")
+    found._path.check_comparable()
     wanted = Recorder(found._path.contents())._value(member)
     return cast(bool, Recorded(Contains(found._operand(), wanted)))
 

@@ -46,6 +46,7 @@ class FieldPath:
 
     def member(self, name: str) -> FieldPath:
         """Return the path of a nested model's field, or of a map's member."""
+        self.check_inside(name)
         kind = _plain(self.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             info = kind.model_fields.get(name)
@@ -60,6 +61,7 @@ class FieldPath:
 
     def element(self, position: int) -> FieldPath:
         """Return the path of a list's element."""
+        self.check_inside(f"[{position}]")
         kind = _plain(self.annotation)
         if get_origin(kind) not in (list, tuple):
             raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no element [{position}].")
@@ -85,6 +87,22 @@ class FieldPath:
         info = FieldInfo.from_annotation(arguments[0])
         attribute = attribute_of(self.owner, "element", info, flat=False)
         return FieldPath(self.owner, self.path, info.annotation, attribute)
+
+    def check_inside(self, name: str) -> None:
+        """Raise DeclarationError for a part of a value that DynamoDB cannot look into."""
+        if self.attribute.opaque is not None:
+            raise DeclarationError(
+                f"{self.owner} is {self.attribute.opaque}, so DynamoDB cannot change or compare {name} "
+                f"in it; set the whole field, or use modify()."
+            )
+
+    def check_comparable(self) -> None:
+        """Raise DeclarationError for a value that DynamoDB cannot compare."""
+        if self.attribute.opaque is not None:
+            raise DeclarationError(
+                f"{self.owner} is {self.attribute.opaque}, so a condition cannot compare it; "
+                f"use exists(...) or missing(...), or store what you compare in another field."
+            )
 
     def encode(self, value: Any) -> AttributeValue:
         """Encode a value for this path."""

@@ -21,7 +21,7 @@ class Outbox(Trait):
     """Write an event for every change: `events = Outbox(title="title")`.
 
     - `title` names the field with the entity's title.
-    - `snapshot` names the fields to include in an event (None: all).
+    - `snapshot` names the fields to include in an event (None: all that are not encrypted).
     - `actor_required` rejects changes outside of `db.acting(...)`.
     - `days` is the time to live of an event, whether delivered or not (None: it never expires).
     """
@@ -50,6 +50,10 @@ class Outbox(Trait):
             if field not in draft.attributes:
                 raise DeclarationError(
                     f"{where} names {field!r}, which is not a field; {suggestion(field, draft.attributes)}"
+                )
+            if draft.attributes[field].encrypted is not None:
+                raise DeclarationError(
+                    f"{where} names {field!r}, which is encrypted; an event would show its value. Remove it."
                 )
         if not draft.table.stream:
             raise DeclarationError(

@@ -32,7 +32,7 @@ from solotable.errors import (
     TransactionCancelled,
 )
 
-from .reencode import Attributes, difference, origins, reencoded, stale_keys, update_of
+from .reencode import Attributes, difference, origins, outdated_fields, reencoded, stale_keys, update_of
 
 _AT_ONCE = 1_000
 _FEWEST_AT_ONCE = 10
@@ -49,6 +49,8 @@ class BackfillCounts:
     #: Items upgraded to the current schema version, and items of that version whose index keys were repaired.
     upgraded: int = 0
     reindexed: int = 0
+    #: Items of that version whose fields were compressed, or encrypted with the first key.
+    recoded: int = 0
     #: Rewrites that were repeated because another writer was first.
     conflicts: int = 0
     #: Items of a newer schema version, which stay unchanged; and items that could not be rewritten.
@@ -102,7 +104,7 @@ class Work:
 class Rewrite:
     """The update that brings one stored item up to date."""
 
-    kind: Literal["schema", "keys"]
+    kind: Literal["schema", "keys", "fields"]
     action: UpdateItem
 
     @property
@@ -131,16 +133,18 @@ def assess(work: Work, item: Item) -> Rewrite | None:
         return _rewrite(work, item, changed, origins(plan, item, changed), "schema")
     entity = plan.decode(item)
     stale = stale_keys(plan, item, entity)
-    if not stale:
+    outdated = outdated_fields(plan, item, entity)
+    if not stale and not outdated:
         return None
     affected = [path for path in plan.indexes if set(path.derived) & stale.keys()]
     sources = {plan.attributes[name].wire for path in affected for name in path.fields}
-    names = sorted({versions.attribute, *sources} - versions.implied)
-    return _rewrite(work, item, stale, {name: item.get(name) for name in names}, "keys")
+    names = sorted({versions.attribute, *sources, *outdated} - versions.implied)
+    origin = {name: item.get(name) for name in names}
+    return _rewrite(work, item, {**stale, **outdated}, origin, "keys" if stale else "fields")
 
 
 def _rewrite(
-    work: Work, item: Item, changed: Attributes, origin: Attributes, kind: Literal["schema", "keys"]
+    work: Work, item: Item, changed: Attributes, origin: Attributes, kind: Literal["schema", "keys", "fields"]
 ) -> Rewrite:
     plan = work.plan
     # Require the tag, so that the update does not create an item that was deleted since the read.
@@ -308,8 +312,10 @@ def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
 
 
 def _done(rewrites: list[Rewrite]) -> BackfillCounts:
-    upgraded = [rewrite.kind for rewrite in rewrites].count("schema")
-    return BackfillCounts(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
+    kinds = [rewrite.kind for rewrite in rewrites]
+    return BackfillCounts(
+        upgraded=kinds.count("schema"), reindexed=kinds.count("keys"), recoded=kinds.count("fields")
+    )
 
 
 def _problem(plan: Plan, item: Item, error: DataError) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from solotable._entities.codecs.frames import unframe
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.soft_delete import DELETED_AT, HIDING
@@ -50,6 +51,8 @@ def reencoded(plan: Plan, before: Item) -> Reencoded:
     """Decode an item and encode it in the current schema version; raise the errors of decoding."""
     entity = plan.decode(before)
     item = plan.encode(entity.__dict__, entity.unknown_attributes)
+    if plan.cipher is not None:
+        plan.cipher.keep_unchanged(before, item)
     if any(item[name] != before[name] for name in plan.schema_versions.key_names):
         shown = {name: before[name] for name in plan.schema_versions.key_names}
         raise StoredDataError(
@@ -77,6 +80,18 @@ def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeVal
             if item.get(name) != derived.get(name):
                 stale[name] = derived.get(name)
     return stale
+
+
+def outdated_fields(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeValue]:
+    """Return fields to store again: compressed if they are plain, or encrypted with the first key."""
+    found: dict[str, AttributeValue] = {} if plan.cipher is None else plan.cipher.outdated(item)
+    for attribute in plan.compressed:
+        stored = item.get(attribute.wire)
+        if stored is not None and unframe(stored) is None:
+            encoded = attribute.encode(getattr(entity, attribute.field))
+            if encoded is not None and encoded != stored and attribute.wire not in found:
+                found[attribute.wire] = encoded
+    return found
 
 
 def difference(before: Item, after: Item) -> dict[str, AttributeValue | None]:

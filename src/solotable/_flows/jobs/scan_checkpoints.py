@@ -125,8 +125,9 @@ def _load(scope: Scope, plan: Plan, segment: int) -> Flow[SegmentCheckpoint | No
 
 
 def _tally(counts: Item) -> BackfillCounts:
-    """Decode the counts; units are a float, the others are ints."""
-    given: dict[str, Any] = {name: int(value["N"]) for name, value in counts.items() if name != "units"}
+    """Decode the counts; units are a float, the others are ints. A newer release may have added some."""
+    names = {each.name for each in fields(BackfillCounts)} - {"units"}
+    given: dict[str, Any] = {name: int(value["N"]) for name, value in counts.items() if name in names}
     return BackfillCounts(**given, units=float(counts["units"]["N"]))
 
 

@@ -223,6 +223,8 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
 def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
     """Decode a stored item as a view of its entity."""
     item = plan.schema_versions.upgrade(item)
+    if plan.cipher is not None:
+        item = plan.cipher.decrypt(item)
     values = {
         name: plan.attributes[name].decode(item[plan.attributes[name].wire])
         for name in view.model_fields

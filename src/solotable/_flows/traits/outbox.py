@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
+from solotable._entities.codecs.frames import expand
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Event, EventVerb
@@ -225,11 +226,18 @@ def _differences(trait: Outbox, plan: Plan, before: Item, after: Item) -> Item:
 
 
 def _fields(trait: Outbox, plan: Plan) -> Iterable[str]:
-    return plan.attributes if trait.snapshot is None else trait.snapshot
+    if trait.snapshot is not None:
+        return trait.snapshot
+    # An event leaves the table, so it has no encrypted values.
+    return [name for name, attribute in plan.attributes.items() if attribute.encrypted is None]
 
 
 def _wire_value(plan: Plan, field: str, item: Item) -> Any:
-    return item.get(plan.attributes[field].wire)
+    attribute = plan.attributes[field]
+    value = item.get(attribute.wire)
+    if value is None or attribute.compressed is None:
+        return value
+    return expand(value, f"{plan.name}.{field}", attribute.compressed.max_bytes)
 
 
 def _event_error(plan: Plan) -> SolotableError:

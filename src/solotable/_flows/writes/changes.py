@@ -68,8 +68,10 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     field_paths: dict[Path, FieldPath] = {}
     paths: list[Path] = []
 
-    def at(text: str) -> FieldPath:
+    def at(text: str, *, in_place: bool = False) -> FieldPath:
         field_path = resolve(plan, text)
+        if in_place:
+            field_path.check_inside("its members")
         _check_field(plan, field_path.path, text)
         paths.append(field_path.path)
         field_paths[field_path.path] = field_path
@@ -96,7 +98,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
             known[text] = _when_absent(plan, text)
         actions.append(Remove(field_path.path))
     for text, value in changes.add.items():
-        field_path = at(text)
+        field_path = at(text, in_place=True)
         if field_path.attribute.kind not in ("N", "SS", "NS", "BS"):
             raise DataError(
                 f"add= takes numbers and sets, but {field_path.owner} is neither; use append= for a list."
@@ -105,7 +107,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
         if text in plan.attributes:
             added[text] = value
     for text, value in changes.append.items():
-        field_path = at(text)
+        field_path = at(text, in_place=True)
         if field_path.attribute.kind != "L":
             raise DataError(f"append= takes lists, but {field_path.owner} is not a list; use add= or set=.")
         tail = field_path.encode(list(value))
@@ -113,7 +115,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
             Assign(field_path.path, ListAppend(IfNotExists(field_path.path, Const({"L": []})), Const(tail)))
         )
     for text, value in changes.delete.items():
-        field_path = at(text)
+        field_path = at(text, in_place=True)
         if field_path.attribute.kind not in ("SS", "NS", "BS"):
             raise DataError(
                 f"delete= takes members of sets, but {field_path.owner} is not a set; "
@@ -144,9 +146,10 @@ def _validate(field_path: FieldPath, value: Any) -> Any:
         return found[1].validate_python(value)
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
-        raise DataError(
-            f"{field_path.owner} = {value!r}: {problem}.", public_message=f"{field_path.owner}: {problem}."
-        ) from error
+        public = f"{field_path.owner}: {problem}."
+        if field_path.attribute.encrypted is not None:
+            raise DataError(public, public_message=public) from None
+        raise DataError(f"{field_path.owner} = {value!r}: {problem}.", public_message=public) from error
 
 
 def _check_field(plan: Plan, path: Path, text: str) -> None:

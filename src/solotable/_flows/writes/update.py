@@ -79,6 +79,9 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     key = plan.key_from(arguments)
     now = scope.now()
     resolved = _with_managed_fields(plan, resolve_changes(plan, changes), now)
+    if plan.cipher is not None:
+        bound_to = {**key, **plan.tenant_attribute(arguments)}
+        resolved = replace(resolved, actions=plan.cipher.encrypt_actions(resolved.actions, bound_to))
     values = {name: arguments[name] for name in plan.primary.parts} | dict(resolved.known)
     conditions: list[Condition] = [scope.present(plan)]
     if expected is not None:

@@ -35,7 +35,8 @@ def explain_misfit(write: Write, error: DataError) -> DataError:
     if isinstance(error.__cause__, ValidationError):
         first = error.__cause__.errors()[0]
         where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
-        shown, public = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
+        public = f"{where}: {first['msg']}."
+        shown = public if write.plan.cipher is not None else f"{where} = {first['input']!r}: {first['msg']}."
     return DataError(
         f"{capitalize(write.title)} would make the entity invalid: {shown} Nothing was written.",
         public_message=public,

@@ -159,6 +159,9 @@ def _print_result(done: Progress) -> None:
         f"{done.entity}: {plural(tally.items, 'item')} read, {tally.upgraded:,} {upgraded}, "
         f"{tally.reindexed:,} {reindexed}, in {done.seconds:.1f} s."
     )
+    if tally.recoded:
+        verb = "To compress or encrypt again" if done.dry_run else "Compressed or encrypted again"
+        click.echo(f"{verb}: {plural(tally.recoded, 'item')}.")
     if tally.conflicts:
         click.echo(f"{plural(tally.conflicts, 'concurrent write')}; those items were read again.")
     if tally.newer:

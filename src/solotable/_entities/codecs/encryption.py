@@ -1,0 +1,153 @@
+"""Encrypt and decrypt the fields of an item that are marked `Encrypted`.
+
+A value is bound to its table, entity, primary key and attribute, so that it cannot be moved to another
+item. Field codecs see plain values only. NULL and absent attributes stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from solotable._entities.declare.field_storage import Encrypted
+from solotable._expressions.ast import Action, Assign, Const, IfNotExists, SetOperand
+from solotable._values import AttributeValue, Item
+from solotable._values.lazy_dataclass import dataclass
+from solotable.errors import DataError, StoredDataError
+
+from .containers import Codec, FieldSite
+from .frames import CIPHER, frame, pack, unframe, unpack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemCipher:
+    """Encrypts and decrypts the attributes of one entity's items."""
+
+    #: The entity's name in messages.
+    owner: str
+    #: The table and the tag that values are bound to.
+    table: str
+    tag: str
+    key_names: tuple[str, ...]
+    #: The markers by attribute name.
+    markers: Mapping[str, Encrypted]
+    #: Returns the tenant of an item.
+    tenant_of: Callable[[Item], str | None]
+
+    def encrypt(self, item: Item) -> None:
+        """Encrypt the marked attributes of an item that has its primary key."""
+        for wire in self.markers:
+            if wire in item:
+                item[wire] = self.encrypt_value(wire, item[wire], item)
+
+    def decrypt(self, item: Item) -> Item:
+        """Return an item with plain values."""
+        found = {
+            wire: self._decrypted(wire, item[wire], item)
+            for wire in self.markers
+            if wire in item and "NULL" not in item[wire]
+        }
+        return {**item, **found} if found else item
+
+    def encrypt_value(self, wire: str, value: AttributeValue, item: Item) -> AttributeValue:
+        """Return the stored form of an attribute; `item` has the primary key and the tenant."""
+        if "NULL" in value:
+            return value
+        marker = self.markers[wire]
+        context = self._context(marker.name or wire, item)
+        return frame(CIPHER, marker.keys.encrypt(pack(value), context, self.tenant_of(item)))
+
+    def encrypt_actions(self, actions: Iterable[Action], item: Item) -> tuple[Action, ...]:
+        """Return the actions of an update with encrypted values."""
+        return tuple(
+            replace(each, operand=self._encrypt_operand(each.operand, str(each.path[0]), item))
+            if isinstance(each, Assign) and each.path[0] in self.markers
+            else each
+            for each in actions
+        )
+
+    def _encrypt_operand(self, operand: SetOperand, wire: str, item: Item) -> SetOperand:
+        match operand:
+            case Const(value):
+                return Const(self.encrypt_value(wire, value, item))
+            case IfNotExists(path, Const(value)):
+                return IfNotExists(path, Const(self.encrypt_value(wire, value, item)))
+        raise DataError(f"{self.owner}.{wire} is encrypted and can only be set as a whole.")
+
+    def outdated(self, item: Item) -> Item:
+        """Return plain attributes, and those of former keys, encrypted with the first key."""
+        plain = self.decrypt(item)
+        found: Item = {}
+        for wire, marker in self.markers.items():
+            stored = item.get(wire)
+            if stored is None or "NULL" in stored:
+                continue
+            framed = unframe(stored)
+            if framed is None or framed[0] != CIPHER or not marker.keys.is_current(framed[1]):
+                found[wire] = self.encrypt_value(wire, plain[wire], item)
+        return found
+
+    def keep_unchanged(self, before: Item, after: Item) -> None:
+        """Replace new ciphertexts of an item by stored ones that are equal to them and use the first key."""
+        common = [wire for wire in self.markers if wire in before and wire in after]
+        if not common:
+            return
+        outdated, old, new = self.outdated(before), self.decrypt(before), self.decrypt(after)
+        for wire in common:
+            if wire not in outdated and old[wire] == new[wire]:
+                after[wire] = before[wire]
+
+    def _decrypted(self, wire: str, stored: AttributeValue, item: Item) -> AttributeValue:
+        marker = self.markers[wire]
+        framed = unframe(stored)
+        try:
+            if framed is None or framed[0] != CIPHER:
+                if marker.allow_plaintext:
+                    return stored
+                raise ValueError("it is not encrypted; pass Encrypted(..., allow_plaintext=True) to read it")
+            context = self._context(marker.name or wire, item)
+            return unpack(marker.keys.decrypt(framed[1], context, self.tenant_of(item)))
+        except ValueError as error:
+            raise StoredDataError(
+                f"{self.owner}.{wire} cannot decrypt the stored value of {self._key(item)}: {error}."
+            ) from None
+
+    def _key(self, item: Item) -> Item:
+        return {name: item[name] for name in self.key_names if name in item}
+
+    def _context(self, name: str, item: Item) -> bytes:
+        key = [[each, item.get(each)] for each in self.key_names]
+        if any(value is None for _, value in key):
+            raise DataError(
+                f"{self.owner} has encrypted fields, which are bound to the primary key; "
+                f"pass an item with {' and '.join(self.key_names)}."
+            )
+        # A list in JSON is injective: no two places have the same text.
+        return json.dumps([self.table, self.tag, key, name], separators=(",", ":")).encode()
+
+
+def secret_codec(site: FieldSite, codec: Codec) -> Codec:
+    """Return a codec whose errors do not contain the value."""
+
+    def encode(value: Any) -> AttributeValue | None:
+        try:
+            return codec.encode(value)
+        except DataError as error:
+            raise DataError(
+                f"{site.where} cannot store the given value, which is not shown because it is encrypted.",
+                public_message=error.public_message,
+            ) from None
+
+    def decode(value: AttributeValue) -> Any:
+        try:
+            return codec.decode(value)
+        except DataError:
+            raise StoredDataError(
+                f"{site.where} cannot decode its stored value, which is not shown because it is encrypted; "
+                f"correct the item or the field's type."
+            ) from None
+
+    # Without a scalar, the item decoder uses this codec's decode.
+    return replace(codec, encode=encode, decode=decode, scalar=None)
