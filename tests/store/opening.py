@@ -160,7 +160,7 @@ class Opening:
     def only(self, entity: type[Entity]) -> Item:
         """Return the one stored item of an entity."""
         plan = entity.plan()
-        (item,) = [item for item in self.raw(plan.table) if item[plan.table.tag] == plan.tag_value]
+        (item,) = [item for item in self.raw(plan.table) if item[plan.table.internal_tag] == plan.tag_value]
         return item
 
     def plant(self, table: Table, item: Item) -> None:
@@ -188,7 +188,7 @@ def stale_among(items: Iterable[Item], table: Table) -> list[str]:
     """Return those of these items whose key attributes are not those that their own values give."""
     wrong = []
     for item in items:
-        plan = table.plans[item[table.tag]["S"]]
+        plan = table.plans[item[table.internal_tag]["S"]]
         entity = plan.decode(item)
         fresh = plan.encode(entity.__dict__, entity.unknown_attributes)
         names = {name for path in plan.keys.values() for name in path.derived}

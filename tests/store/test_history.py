@@ -103,7 +103,7 @@ def write(db: Store, count: int, node_id: str = "n") -> Content:
 
 def kept(opening: Opening, table: Table, kind: str = "_history:Content") -> list[Item]:
     """Return the snapshots as they are stored, without the marks of deletes."""
-    found = [item for item in opening.raw(table) if item[table.tag] == {"S": kind}]
+    found = [item for item in opening.raw(table) if item[table.internal_tag] == {"S": kind}]
     found.sort(key=lambda item: str(item["SK"]["S"]))
     return [item for item in found if not item["SK"]["S"].endswith("DELETED")]
 

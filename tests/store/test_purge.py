@@ -136,7 +136,7 @@ def admin(opening: Opening) -> AdminStore:
 def tags(opening: Opening) -> dict[str, int]:
     counts: dict[str, int] = {}
     for item in opening.raw(homes):
-        tag = item[homes.tag]["S"]
+        tag = item[homes.internal_tag]["S"]
         counts[tag] = counts.get(tag, 0) + 1
     return counts
 

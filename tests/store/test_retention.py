@@ -95,7 +95,7 @@ def test_s3_23_what_has_expired_is_hidden_and_swept(db: Store, opening: Opening)
     admin = opening.beside(kept).admin()
     assert sweep(admin, BuildLog, budget=1000, dry_run=True).removed == {"BuildLog": 230}
     assert sweep(admin, BuildLog, budget=1000).removed == {"BuildLog": 230}
-    assert {item[kept.tag]["S"] for item in opening.raw(kept)} == {"BuildLog", "Sync", "_receipt"}
+    assert {item[kept.internal_tag]["S"] for item in opening.raw(kept)} == {"BuildLog", "Sync", "_receipt"}
     assert db.get(BuildLog, site_id="s", log_id="young") is not None
     assert {(each.entity, each.why) for each in list_receipts(admin)} == {("BuildLog", "expired")}
     assert sweep(admin, BuildLog, budget=10).looked_at <= 10

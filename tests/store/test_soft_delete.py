@@ -184,7 +184,7 @@ def test_c2_9_what_is_deleted_is_hidden_on_every_way_to_read(db: Store, opening:
     db.create(Member(member_id="b", name="Bob"))
     db.delete(Member, member_id="a")
     assert READS[way](db) == ["Bob"]
-    stored = [item for item in opening.raw(club) if item[club.tag] == {"S": "Member"}]
+    stored = [item for item in opening.raw(club) if item[club.internal_tag] == {"S": "Member"}]
     assert len(stored) == 2, "the item itself is still there"
     db.undelete(Member, member_id="a")
     assert READS[way](db) == (["Ada"] if way in ("page", "first") else ["Ada", "Bob"])
@@ -429,7 +429,7 @@ def test_racing_deletes_and_undeletes_leave_one_truth(db: Store, opening: Openin
     assert sorted(listed) == [f"MEMBER#{each}" for each in hidden]
     assert db.require(Team, consistent=True, team_id="t").members == len(shown)
     assert names(db.all(Member.by_name.query())) == shown
-    assert len([item for item in items if item[club.tag] == {"S": "_unique"}]) == len(everybody)
+    assert len([item for item in items if item[club.internal_tag] == {"S": "_unique"}]) == len(everybody)
 
 
 def test_a_backfill_does_not_put_what_is_deleted_into_an_index(db: Store, opening: Opening) -> None:
@@ -438,7 +438,7 @@ def test_a_backfill_does_not_put_what_is_deleted_into_an_index(db: Store, openin
     for each in "ab":
         db.create(Member(member_id=each, name=each))
     for item in opening.raw(club):
-        if item[club.tag] == {"S": "Member"}:
+        if item[club.internal_tag] == {"S": "Member"}:
             opening.plant(club, {name: value for name, value in item.items() if name != "GSI1PK"})
     db.delete(Member, member_id="a")
     opening.spy.once(UpdateItem, lambda: beside.delete(Member, member_id="b"))
@@ -464,6 +464,8 @@ def test_an_outbox_tells_of_deletes_and_undeletes(opening: Opening) -> None:
     db.delete(Story, story_id="s", version=ANY)
     opening.clock.seconds += 1
     db.undelete(Story, story_id="s")
-    events = [load_event(feed, item) for item in opening.raw(feed) if item[feed.tag] == {"S": "_outbox"}]
+    events = [
+        load_event(feed, item) for item in opening.raw(feed) if item[feed.internal_tag] == {"S": "_outbox"}
+    ]
     told = [(each.verb, each.version) for each in sorted(events, key=lambda each: each.at)]
     assert told == [("created", 1), ("deleted", 1), ("undeleted", 1)]

@@ -58,7 +58,7 @@ def populate(path: Path) -> tuple[set[str], list[Item]]:
             digest_of(plan, item)
             for plan in (Session.plan(), Account.plan(), Order.plan())
             for item in raw(db)
-            if item[site.tag] == plan.tag_value
+            if item[site.internal_tag] == plan.tag_value
         }
     before = {repr(item) for item in _stored(path)}
     with opened(str(path), START + 25 * DAY) as db:
@@ -105,5 +105,5 @@ def test_a_purge_that_is_killed_goes_on_where_it_was(tmp_path: Path, start: Star
         receipts = [each.digest for each in list_receipts(db.admin())]
         assert Counter(receipts).most_common(1)[0][1] == 1, "an item went once"
         assert set(receipts) == due
-        assert [item for item in raw(db) if item[site.tag] != {"S": "_receipt"}] == stays
+        assert [item for item in raw(db) if item[site.internal_tag] != {"S": "_receipt"}] == stays
         assert purge(db.admin()).items == 0

@@ -16,6 +16,7 @@ from typing import Any
 from solotable._entities.codecs.item_decoder import STORED
 from solotable._entities.declare.fields import is_from_scope
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import is_internal, recognise, tag_of
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Actor
 from solotable._entities.traits.soft_delete import DELETED_AT
@@ -27,9 +28,6 @@ from solotable.errors import DataError, DeclarationError, TenantViolation, Unkno
 
 from .cursors import CursorSigner
 from .retry import Retries
-
-#: The first character of the type tags of internal items, such as locks.
-INTERNAL = "_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +112,7 @@ class Scope:
 
     def admit(self, plan: Plan, item: Item) -> Any:
         """Decode a stored item; return None if it is hidden or belongs to another entity."""
-        tag = item.get(plan.table.tag)
-        if tag != plan.tag_value:
-            self.known(plan.table, item)
+        if item.get(plan.table.internal_tag) != plan.tag_value and self.known(plan.table, item) is not plan:
             return None
         if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
@@ -129,7 +125,7 @@ class Scope:
         may_hide = plan.deletion is not None or plan.ttl is not None
         if may_hide or (plan.tenant is not None and not self.admin):
             return partial(self.admit, plan)
-        tag, ours, load = plan.table.tag, plan.tag_value, plan.decode
+        tag, ours, load = plan.table.internal_tag, plan.tag_value, plan.decode
 
         def admit(item: Item) -> Any:
             return load(item, STORED) if item.get(tag) == ours else self.admit(plan, item)
@@ -138,15 +134,9 @@ class Scope:
 
     def known(self, table: Table, item: Item) -> Plan | None:
         """Return the plan of an item's entity, None for an internal item; raise UnknownEntity otherwise."""
-        tag = item.get(table.tag, {}).get("S")
-        plan = table.plans.get(tag) if tag is not None else None
-        if plan is None and (tag is None or not tag.startswith(INTERNAL)):
-            raise UnknownEntity(
-                f"An item of table {table.name!r} has the type tag {tag!r} ({table.tag}), which no entity "
-                f"has; import the module that declares it, or repair the item.",
-                tag=tag,
-                item=item,
-            )
+        plan = recognise(table, item)
+        if plan is None and not is_internal(table, item):
+            raise unknown_entity(table, item)
         return plan
 
     def check_tenant(self, plan: Plan, entity: Any) -> None:
@@ -198,7 +188,7 @@ class Scope:
     def present(self, plan: Plan) -> Condition:
         """Return the condition that the item exists and is not hidden."""
         # Compare the tag: an item of another entity under the same key must not change.
-        is_entity: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+        is_entity: Condition = plan.is_entity
         is_visible = [
             each
             for each in (self.tenant_condition(plan), self.alive(plan), self.undeleted(plan))
@@ -214,10 +204,10 @@ class Scope:
 
     def not_another_entity(self, plan: Plan) -> Condition:
         """Return the condition that no item of another entity has the same key."""
-        tag = (plan.table.tag,)
-        is_entity: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
+        table, is_entity = plan.table, plan.is_entity
         is_tenant = self.tenant_condition(plan)
-        return Or((Not(Exists(tag)), is_entity if is_tenant is None else And((is_entity, is_tenant))))
+        nothing = Not(Exists((table.tag if table.tag_required and table.tag else table.partition.name,)))
+        return Or((nothing, is_entity if is_tenant is None else And((is_entity, is_tenant))))
 
     def token(self, given: str | None, *kind: str) -> str:
         """Return the token of a transaction: a new one, or the caller's, hashed with tenant and tables.
@@ -232,6 +222,21 @@ class Scope:
     def now(self) -> datetime:
         """Return the current time as stored in timestamps."""
         return datetime.fromtimestamp(self.clock(), UTC)
+
+
+def unknown_entity(table: Table, item: Item) -> UnknownEntity:
+    """Return the error for an item that no entity of its table matches."""
+    tag = tag_of(table, item)
+    if table.tag_required or tag is not None:
+        why = f"has the type tag {tag!r} ({table.internal_tag}), which no entity has"
+    else:
+        key = {name: item.get(name) for name in table.key_names}
+        why = f"has the key {key}, which matches the key of no entity"
+    return UnknownEntity(
+        f"An item of table {table.name!r} {why}; import the module that declares it, or repair the item.",
+        tag=tag,
+        item=item,
+    )
 
 
 def decode_item(item: SomeItem) -> Item:

@@ -232,7 +232,7 @@ def _kept(db: AdminStore, table: Table) -> Iterator[Item]:
     """Yield every event in the outbox of a table."""
     start = None
     while True:
-        ours = Compare("=", Attr((table.tag,)), Const({"S": OUTBOX}))
+        ours = Compare("=", Attr((table.internal_tag,)), Const({"S": OUTBOX}))
         request = Scan(table=db.scope.table(table), filter=ours, start=start, consistent=True)
         page = run(send(request, db.scope.retries), db.engine)
         yield from decode_items(page.items or ())

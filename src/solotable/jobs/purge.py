@@ -15,7 +15,7 @@ from typing import Any
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._expressions.ast import And, Attr, Compare, Const
+from solotable._expressions.ast import And, Attr, Compare, Condition, Const
 from solotable._flows.internal_items import only_table
 from solotable._flows.jobs import cascade
 from solotable._flows.jobs import purge as flows
@@ -156,15 +156,17 @@ def sweep(
         raise DeclarationError(f"{plan.name} has no time to live, so its items do not expire.")
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
     job = flows.PurgeRun(scope=scope, name=report.run, table=plan.table)
-    ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
     moment = Const({"N": str(int(scope.clock()))})
-    passed = And((ours, Compare("<=", Attr((plan.attributes[plan.ttl].wire,)), moment)))
+    passed: Condition = Compare("<=", Attr((plan.attributes[plan.ttl].wire,)), moment)
+    if plan.scan_filter is not None:
+        passed = And((plan.scan_filter, passed))
     start = None
     while report.looked_at < budget:
         limit = min(_SCANNED_AT_ONCE, budget - report.looked_at)
         request = Scan(table=scope.table(plan.table), filter=passed, limit=limit, start=start)
         reply = db.engine.handle(request)
-        removals = [flows.expired(job, plan, item) for item in decode_items(reply.items or ())]
+        found = (item for item in decode_items(reply.items or ()) if plan.recognises(item))
+        removals = [flows.expired(job, plan, item) for item in found]
         for chunk in flows.chunks(removals):
             rejected = [] if dry_run else run(flows.remove(job, chunk), db.engine)
             report.removed[plan.name] += len(chunk) - len(rejected)

@@ -50,7 +50,7 @@ def consuming(
     numbers = {"shard": shard, "level": 0, "revision": 0, "at": micros(at)}
     update = Update(
         (
-            Assign((limiter.tag,), Const({"S": "Bucket"})),
+            Assign((limiter.internal_tag,), Const({"S": "Bucket"})),
             *(Assign((name,), Const({"S": text})) for name, text in texts.items()),
             *(Assign((name,), Const({"N": str(number)})) for name, number in numbers.items()),
             *(Assign((f"used_{name}",), Const({"N": str(micros(at) * 7)})) for name in amounts),

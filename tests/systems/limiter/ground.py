@@ -110,7 +110,7 @@ class Place:
             found += decode_items(page.items or ())
             start = page.last_key
             if not start:
-                return [item for item in found if tag is None or item[limiter.tag]["S"] == tag]
+                return [item for item in found if tag is None or item[limiter.internal_tag]["S"] == tag]
 
     def plant(self, item: Item) -> None:
         """Store an item behind the store's back."""

@@ -214,7 +214,9 @@ class World:
     def items(self) -> dict[int, Item]:
         """Return the bucket's items by their shards."""
         page = self.engine.handle(Scan(table=self.db.scope.table(limiter), consistent=True))
-        found = [item for item in decode_items(page.items or ()) if item[limiter.tag]["S"] == "Bucket"]
+        found = [
+            item for item in decode_items(page.items or ()) if item[limiter.internal_tag]["S"] == "Bucket"
+        ]
         return {int(item["shard"]["N"]): item for item in found}
 
     def tokens(self, items: dict[int, Item]) -> Fraction:

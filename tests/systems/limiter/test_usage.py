@@ -427,7 +427,7 @@ def test_a_bucket_that_cannot_be_read_stops_the_counting_there(counting: Countin
     counting.place.plant(
         {
             **bucket_key("eve", "gpt"),
-            limiter.tag: {"S": "Bucket"},
+            limiter.internal_tag: {"S": "Bucket"},
             "namespace": {"S": ACME},
             "consumed_rpm": {"N": "7"},
         }

@@ -29,7 +29,7 @@ def sums(items: Iterable[Item], tag: str, prefix: str, *names: str) -> Counter[t
     """Return what the attributes that begin so come to, by other attributes and their own rest."""
     total: Counter[tuple[str, ...]] = Counter()
     for item in items:
-        if item[limiter.tag] == {"S": tag}:
+        if item[limiter.internal_tag] == {"S": tag}:
             who = tuple(item[name]["S"] for name in names)
             for name, value in item.items():
                 if name.startswith(prefix):

@@ -42,7 +42,7 @@ def image(
     """Return a bucket's item; counters are given by their full names."""
     return {
         **bucket_key(entity, resource, shard),
-        limiter.tag: {"S": "Bucket"},
+        limiter.internal_tag: {"S": "Bucket"},
         "namespace": {"S": "acme"},
         "entity": {"S": entity},
         "resource": {"S": resource},
@@ -211,7 +211,7 @@ def test_a_write_that_consumes_nothing_is_not_an_event() -> None:
     recast = record(2, one, {**one, "rules": {"S": "rpm=1/1"}, "used_rpm": {"N": "77"}})
     # A limit that a bucket no longer has gives nothing back.
     dropped = record(3, one, {name: value for name, value in one.items() if name != "consumed_rpm"})
-    foreign = record(4, None, {**one, limiter.tag: {"S": "Usage"}})
+    foreign = record(4, None, {**one, limiter.internal_tag: {"S": "Usage"}})
     assert fold([fresh_shard, recast, dropped, foreign]) == {}
     assert not any(map(is_consumption, [fresh_shard, recast, dropped, foreign]))
 
@@ -312,7 +312,7 @@ def shown(items: list[Item]) -> dict[tuple[Any, ...], dict[str, int]]:
             if name == "events" or name.startswith("tokens_")
         }
         for item in items
-        if item[limiter.tag] == {"S": "Usage"}
+        if item[limiter.internal_tag] == {"S": "Usage"}
     }
 
 

@@ -85,7 +85,7 @@ def test_a_delete_is_one_update_and_one_ticket() -> None:
     (derived,) = write.derived_writes
     assert isinstance(derived.action, PutItem)
     assert derived.action.item["PK"]["S"].startswith("PURGE#")
-    assert derived.action.item[table.tag] == {"S": "_purge"}
+    assert derived.action.item[table.internal_tag] == {"S": "_purge"}
 
 
 def test_an_undelete_turns_it_round_exactly() -> None:

@@ -201,7 +201,7 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
     by_wire: dict[str, Attribute] = {}
     name, table, keys = draft.name, draft.table, draft.keys
     derived = {each for path in keys.values() for each in path.derived}
-    reserved = derived | {table.tag} | _index_attributes(table)
+    reserved = derived | {table.internal_tag} | _index_attributes(table)
     key_names = {each for path in keys.values() for each in path.names} - derived
     for each, attribute in draft.attributes.items():
         if attribute.wire in by_wire:
@@ -230,7 +230,8 @@ def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
             seen[attribute] = path.name
     # Include the keys of other indexes: an entity that left an index may still have them.
     unused = _index_attributes(draft.table).difference(by_wire)
-    return frozenset({draft.table.tag, *seen, *unused})
+    named = () if draft.table.tag is None else (draft.table.tag,)
+    return frozenset({*named, *seen, *unused})
 
 
 def _roles(draft: Draft) -> dict[str, str | None]:

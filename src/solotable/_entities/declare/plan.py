@@ -17,11 +17,13 @@ from solotable._entities.schema.versions import SchemaVersions
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
+from solotable._expressions.ast import Condition
 from solotable._values import AttributeValue, Item, item_size, levels, value_size
 from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
 from solotable.errors import DataError, ItemTooLarge, StoredDataError
 
+from . import recognition
 from .table import Table
 
 if TYPE_CHECKING:
@@ -85,6 +87,13 @@ class Plan:
     #: Compressed fields that are not encrypted.
     compressed: tuple[Attribute, ...] = field(init=False)
     tag_value: AttributeValue = field(init=False)
+    #: The attributes that name the entity in an item: the type tag, or none.
+    identity: Item = field(init=False)
+    #: The condition of a write that the stored item is of this entity.
+    is_entity: Condition = field(init=False)
+    #: The filters of a Query and a Scan. If tags are not required, they may let items of other entities pass.
+    entity_filter: Condition | None = field(init=False)
+    scan_filter: Condition | None = field(init=False)
     #: Whether a put reads the stored entity first: it has derived writes or counters.
     is_derived_from: bool = field(init=False)
     #: Whether a put sets fields from the clock: stamps, or the end of a retention period.
@@ -94,9 +103,14 @@ class Plan:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        table, tags = self.table, (self.tag,)
         put(self, "tag_value", {"S": self.tag})
         attributes = self.attributes.values()
         put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
+        put(self, "identity", {} if table.tag is None else {table.tag: self.tag_value})
+        put(self, "is_entity", recognition.is_entity(table, tags))
+        put(self, "entity_filter", recognition.entity_filter(table, tags))
+        put(self, "scan_filter", recognition.scan_filter(table, tags, self.primary))
         put(self, "is_derived_from", bool(self.traits or self.counters))
         put(self, "is_stamped", bool(self.created or self.updated or self.retention))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
@@ -104,7 +118,7 @@ class Plan:
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Encode field values to an item with its keys, or raise ItemTooLarge."""
         item: Item = dict(unknown) if unknown else {}
-        item[self.table.tag] = self.tag_value
+        item |= self.identity
         for name, wire, encode in self._encoders:
             try:
                 value = encode(values[name])
@@ -128,6 +142,13 @@ class Plan:
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item
+
+    def recognises(self, item: Item) -> bool:
+        """Return whether an item is of this entity: by its tag or, if tags are not required, by its key."""
+        table = self.table
+        if item.get(table.internal_tag) == self.tag_value:
+            return True
+        return not table.tag_required and recognition.recognise(table, item) is self
 
     def check(self, values: Mapping[str, Any]) -> None:
         """Validate values before a write; Pydantic does not see changes inside lists or in copies."""

@@ -12,6 +12,7 @@ from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
     from solotable._entities.keys.key import KeyFormat
+    from solotable._values import Item
 
     from .plan import Plan
 
@@ -21,6 +22,8 @@ _TABLE_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{{SHORTEST_TABLE_NAME},{LONGEST_TABLE
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 #: The stream specification of CreateTable and UpdateTable.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+#: The attribute with the tag of internal items in a table whose entities have no tag.
+_INTERNAL_TAG = "_type"
 #: First segments of the partition keys of internal items, such as locks and tokens.
 INTERNAL_KINDS = frozenset(
     {
@@ -105,6 +108,8 @@ class Table:
     """One DynamoDB table and its entities.
 
     - `partition` and `sort` name the key attributes, `tag` the attribute with an item's type tag.
+    - `tag_required=False` also recognises items without a tag, by the templates of their primary keys; writes
+      add the tag. With `tag=None`, entities have no tag, and keys alone tell them apart.
     - `tenant` names the field that separates tenants.
     - `ttl` names the attribute of DynamoDB's time to live.
     - `flat=True` rejects nested values in every entity.
@@ -119,7 +124,8 @@ class Table:
         *,
         partition: str = "PK",
         sort: str | None = "SK",
-        tag: str = "_type",
+        tag: str | None = "_type",
+        tag_required: bool = True,
         indexes: Iterable[Index] = (),
         tenant: str | None = None,
         ttl: str | None = None,
@@ -139,7 +145,10 @@ class Table:
         self.name = name
         self.partition = KeyAttribute.parse(partition, where=where)
         self.sort = None if sort is None else KeyAttribute.parse(sort, where=where)
-        self.tag = _named(tag, where)
+        self.tag = None if tag is None else _named(tag, where)
+        self.tag_required = tag_required and tag is not None
+        #: The attribute with the tag of internal items, which entities without a tag need too.
+        self.internal_tag = self.tag or _INTERNAL_TAG
         self.tenant = tenant
         self.ttl = ttl
         self.flat = flat
@@ -148,7 +157,7 @@ class Table:
         self.key_format = key_format
         self.indexes: Mapping[str, Index] = {index.name: self._bind(index) for index in indexes}
         self._plans: dict[str, Plan] = {}
-        taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]
+        taken = [self.partition.name, self.internal_tag, *([self.sort.name] if self.sort else [])]
         if len(set(taken)) < len(taken):
             raise DeclarationError(f"{where} uses one attribute twice among its keys and tag: {taken}.")
 
@@ -171,6 +180,16 @@ class Table:
         """The compiled entities of this table by tag, in the order of their definition."""
         return self._plans
 
+    def recognise(self, item: Item) -> Plan | None:
+        """Return the compiled entity of an item, by its type tag or by its primary key.
+
+        None: an internal item of the store, or an item of no declared entity.
+        """
+        # Imported here, so that a declaration does not load the codecs.
+        from .recognition import recognise
+
+        return recognise(self, item)
+
     def index(self, name: str, *, where: str) -> Index:
         """Return an index by its name, or raise DeclarationError with the names of all indexes."""
         index = self.indexes.get(name)
@@ -189,6 +208,10 @@ class Table:
                 f"the tag "
                 f"{plan.tag!r} in table {self.name!r}; give this entity another tag=."
             )
+        if not self.tag_required:
+            from .recognition import check_distinct
+
+            check_distinct(self, plan)
         self._plans[plan.tag] = plan
 
     def definition(self, name: str | None = None) -> dict[str, Any]:
@@ -223,7 +246,8 @@ class Table:
             return {"ProjectionType": index.projection}
         keys = {self.partition.name, *([self.sort.name] if self.sort else [])}
         keys |= {attribute.name for attribute in (*index.partition, *index.sort)}
-        wanted = dict.fromkeys((self.tag, *([self.ttl] if self.ttl else []), *index.projection))
+        named = [name for name in (self.tag, self.ttl) if name]
+        wanted = dict.fromkeys((*named, *index.projection))
         return {
             "ProjectionType": "INCLUDE",
             "NonKeyAttributes": [attribute for attribute in wanted if attribute not in keys],

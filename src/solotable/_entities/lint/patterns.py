@@ -132,7 +132,7 @@ def _fetches(name: str, pattern: Pattern, ranges: list[PatternRange]) -> Iterato
             continue
         fields = query.plan.attributes if query.view is None else query.view.model_fields
         absent = [field for field in fields if query.plan.attributes[field].wire not in projected]
-        absent += [query.plan.table.tag] if query.plan.table.tag not in projected else []
+        absent += [name for name in query.plan.identity if name not in projected]
         if absent:
             yield make_finding(
                 "ST303",

@@ -89,7 +89,7 @@ class History(Trait):
         bound._hidden = (
             frozenset(indexed | ({table.ttl} if table.ttl else set())) - primary_names - bound._dropped
         )
-        bound._tag_name, bound._tag_value = table.tag, {"S": _TAG + draft.tag}
+        bound._tag_name, bound._tag_value = table.internal_tag, {"S": _TAG + draft.tag}
         return bound
 
     @property
@@ -132,11 +132,13 @@ class History(Trait):
             snapshot[ASIDE] = {"M": aside}
         return {**snapshot, **key, self._tag_name: self._tag_value}
 
-    def original(self, item: Item, tag_value: AttributeValue) -> Item:
+    def original(self, item: Item, identity: Item) -> Item:
         """Return the original item of a snapshot, without its derived keys."""
-        found = {name: value for name, value in item.items() if name not in (ASIDE, self._sort)}
+        found = {
+            name: value for name, value in item.items() if name not in (ASIDE, self._sort, self._tag_name)
+        }
         aside: Item = item.get(ASIDE, {}).get("M", {})
-        return {**found, **aside, self._tag_name: tag_value}
+        return {**found, **aside, **identity}
 
     def _prefix(self, values: Mapping[str, Any]) -> str:
         known = {name: values[name] for name in self.template.fields[:-1]}

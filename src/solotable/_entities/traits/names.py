@@ -88,7 +88,7 @@ class Names(Trait):
             )
         bound = copy(self)
         bound.version = draft.version
-        bound._tag_name, bound._tag_value = draft.table.tag, {"S": _TAG + draft.tag}
+        bound._tag_name, bound._tag_value = draft.table.internal_tag, {"S": _TAG + draft.tag}
         return bound
 
     @property

@@ -11,7 +11,7 @@ from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._flows.scope import INTERNAL, Scope
+from solotable._flows.scope import Scope
 from solotable._values import Item
 from solotable.errors import DeclarationError, UnknownEntity
 
@@ -89,7 +89,7 @@ def tables_of(scope: Scope, plans: Collection[Plan], table: Table | None) -> lis
 
 def is_own(table: Table, item: Item | None, tag: str) -> bool:
     """Return whether an item is an internal item with this tag."""
-    return item is not None and item.get(table.tag) == {"S": tag}
+    return item is not None and item.get(table.internal_tag) == {"S": tag}
 
 
 def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Plan | None:
@@ -102,7 +102,7 @@ def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Pl
 
 def _known(scope: Scope, table: Table, item: Item, unknown: Unknown) -> Plan | None:
     if unknown == "skip":
-        return table.plans.get(item.get(table.tag, {}).get("S", INTERNAL))
+        return table.recognise(item)
     try:
         return scope.known(table, item)
     except UnknownEntity as error:

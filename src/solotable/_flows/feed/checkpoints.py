@@ -150,7 +150,7 @@ def _key(table: Table, consumer: str, shard: str) -> Item:
 def _item(table: Table, consumer: str, shard: str, *, seen: float) -> Item:
     return {
         **_key(table, consumer, shard),
-        table.tag: {"S": TAG},
+        table.internal_tag: {"S": TAG},
         "shard": {"S": shard},
         "seen": {"N": repr(round(seen, 3))},
     }

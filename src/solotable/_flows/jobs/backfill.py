@@ -14,7 +14,6 @@ from typing import Literal
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._expressions.ast import Attr, Compare, Const
 from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
@@ -147,8 +146,7 @@ def _rewrite(
     work: Work, item: Item, changed: Attributes, origin: Attributes, kind: Literal["schema", "keys", "fields"]
 ) -> Rewrite:
     plan = work.plan
-    # Require the tag, so that the update does not create an item that was deleted since the read.
-    required = {plan.table.tag: plan.tag_value, **origin}
+    required = dict(origin)
     if plan.deletion is not None:
         # Require the same deletion: a soft delete removes the item from its indexes.
         required[DELETED_AT] = item.get(DELETED_AT)
@@ -156,7 +154,8 @@ def _rewrite(
         table=work.scope.table(plan.table),
         key={name: item[name] for name in plan.schema_versions.key_names},
         update=update_of(changed),
-        condition=all_of(attributes_unchanged(required)),
+        # Without the first term, the update would create an item that was deleted since the read.
+        condition=all_of([plan.is_entity, *attributes_unchanged(required)]),
         returns_on_failure=True,
         capacity="NONE" if work.pace is None else "TOTAL",
     )
@@ -170,7 +169,7 @@ def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, Back
         raise DataError(f"The scan of {plan.name} has reached its budget of items; raise budget=.")
     request = Scan(
         table=scope.table(plan.table),
-        filter=Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value)),
+        filter=plan.scan_filter,
         start=part.start,
         limit=min(work.at_once, part.budget),
         segment=part.segment if part.segments > 1 else None,
@@ -182,7 +181,7 @@ def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, Back
     found = [
         item
         for item in decode_items(reply.items or ())
-        if plan.ttl is None or not scope.has_passed(plan, item)
+        if plan.recognises(item) and (plan.ttl is None or not scope.has_passed(plan, item))
     ]
     return found, reply.last_key or None, BackfillCounts(seen=reply.scanned, items=len(found), units=units)
 
@@ -266,7 +265,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
     tally = BackfillCounts()
     for attempt in range(CONFLICT_ATTEMPTS):
         tally += BackfillCounts(conflicts=1)
-        if met is None or met.get(plan.table.tag) != plan.tag_value:
+        if met is None or not plan.recognises(met):
             return tally
         try:
             again = assess(work, met)

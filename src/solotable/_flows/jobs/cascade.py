@@ -19,7 +19,7 @@ from solotable._entities.traits.history import History
 from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT, PURGING
 from solotable._entities.traits.unique import UniqueRule
-from solotable._expressions.ast import And, Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
+from solotable._expressions.ast import And, Assign, Const, Exists, KeyTerm, Not, Update
 from solotable._flows.reads.get import fetch
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -225,7 +225,7 @@ def _merge_all(along: list[WriteAction], more: Iterable[WriteAction]) -> list[Wr
 def _subtract(trait: Counted, share: DerivedWrite) -> WriteAction:
     """Return the subtraction from a parent's counter, which also applies to a soft-deleted parent."""
     parent = trait.of
-    is_parent = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
+    is_parent = parent.is_entity
     assert isinstance(share.action, UpdateItem)
     return replace(share.action, condition=is_parent)
 
@@ -253,7 +253,7 @@ def _some_children(
         table=scope.table(child.table),
         key=shards[position.shard],
         index=None if path.index is None else path.index.name,
-        filter=Compare("=", Attr((child.table.tag,)), Const(child.tag_value)) if path.index is None else None,
+        filter=child.entity_filter if path.index is None else None,
         start=position.key,
         consistent=path.index is None,
     )
@@ -264,8 +264,11 @@ def _some_children(
         whole = yield from fetch(scope, child, keys, consistent=True)
         items = [each for each in whole if each is not None]
     wanted = {child.attributes[name].wire: child.attributes[name].encode(values[name]) for name in values}
-    wanted[child.table.tag] = child.tag_value
-    children = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
+    children = [
+        each
+        for each in items
+        if child.recognises(each) and all(each.get(name) == value for name, value in wanted.items())
+    ]
     if reply.last_key:
         return children, _ChildrenStart(position.shard, reply.last_key)
     return children, _ChildrenStart(position.shard + 1) if position.shard + 1 < len(shards) else None

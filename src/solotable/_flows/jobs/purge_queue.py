@@ -88,7 +88,7 @@ def queue_put(scope: Scope, plan: Plan, entry: QueueEntry) -> DerivedWrite:
     """Return the put of a queue entry."""
     item: Item = {
         **queue_key(plan, entry.key, entry.purge_at),
-        plan.table.tag: {"S": TAG},
+        plan.table.internal_tag: {"S": TAG},
         _TICKET: {
             "M": {
                 "entity": {"S": plan.tag},
@@ -145,7 +145,7 @@ def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], s
     reply = yield from send(request, scope.retries)
     last = None if not reply.last_key else str(reply.last_key[table.sort.name]["S"])
     # An entity of the application may use a partition with the same name.
-    found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == {"S": TAG}]
+    found = [item for item in decode_items(reply.items or ()) if item.get(table.internal_tag) == {"S": TAG}]
     names = (table.partition.name, table.sort.name)
     return [_entry(item, {name: item[name] for name in names}) for item in found], last
 

@@ -69,7 +69,7 @@ def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[ReceiptE
     ]
     item: Item = {
         **internal_key(table, _PARTITION, f"{at}#{scope.tokens()}"),
-        table.tag: {"S": TAG},
+        table.internal_tag: {"S": TAG},
         _FACTS: {"M": {"run": {"S": run}, "purged_at": {"S": at}, "entries": {"L": listed}}},
     }
     return PutItem(table=scope.table(table), item=item)
@@ -91,7 +91,7 @@ def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[
             history=int(entry["M"].get("history", {"N": "0"})["N"]),
         )
         for item in decode_items(reply.items or ())
-        if item.get(table.tag) == {"S": TAG}
+        if item.get(table.internal_tag) == {"S": TAG}
         for entry in item[_FACTS]["M"]["entries"]["L"]
     ]
     return found, reply.last_key or None

@@ -83,7 +83,7 @@ def save_checkpoint(scope: Scope, plan: Plan, checkpoint: SegmentCheckpoint) -> 
     """Store the checkpoint of one segment."""
     item: Item = {
         **_key(plan, checkpoint.segment),
-        plan.table.tag: {"S": TAG},
+        plan.table.internal_tag: {"S": TAG},
         "run": {"S": checkpoint.run},
         "goal": {"S": checkpoint.goal},
         "segment": {"N": str(checkpoint.segment)},

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import is_internal, tag_of
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.parts.codecs import unescape
@@ -26,7 +27,7 @@ from solotable._expressions.ast import KeyTerm
 from solotable._flows.internal_items import internal_partition
 from solotable._flows.reads.get import get_items
 from solotable._flows.retry import Flow, send
-from solotable._flows.scope import INTERNAL, Scope
+from solotable._flows.scope import Scope
 from solotable._flows.traits.names import key_at
 from solotable._flows.traits.outbox import EVENT
 from solotable._flows.traits.unique import TAG, lock_key
@@ -160,11 +161,10 @@ def partitions(table: Table, tenant: str) -> list[tuple[KeyTerm, ...]]:
 
 def tenant_of(table: Table, item: Item) -> str | None:
     """Return the tenant of an entity's item or, by its key, of an internal item; None without a tenant."""
-    tag = item.get(table.tag, {}).get("S", "")
-    plan = table.plans.get(tag)
+    plan = table.recognise(item)
     if plan is not None:
         return None if plan.tenant is None else _text(item, plan.attributes[plan.tenant].wire)
-    if not tag.startswith(INTERNAL):
+    if not is_internal(table, item):
         return None if table.tenant is None else _text(item, table.tenant)
     if EVENT in item:
         return _text(item[EVENT].get("M", {}), "tenant")
@@ -176,7 +176,7 @@ def tenant_of(table: Table, item: Item) -> str | None:
         parts = parts[:-1]
     if kind in _TENANT_PARTS:
         return unescape(parts[0]) if len(parts) == _TENANT_PARTS[kind] else None
-    beside = table.plans.get(_entity_tag(tag))
+    beside = table.plans.get(_entity_tag(tag_of(table, item) or ""))
     if beside is None or beside.tenant is None:
         return None
     partition = beside.primary.partition
@@ -207,16 +207,16 @@ def _classify(
     result = _PageItems()
     for item in items:
         is_inside = any(all(item.get(term.name) == term.values[0] for term in terms) for terms in found)
-        tag = item.get(table.tag, {}).get("S", "")
-        plan = table.plans.get(_entity_tag(tag))
+        tag = (tag_of(table, item) or "") if is_internal(table, item) else ""
+        plan = table.plans.get(_entity_tag(tag)) if tag else table.recognise(item)
         owner = tenant_of(table, item)
-        if plan is None and (":" in tag or not tag.startswith(INTERNAL)):
+        if plan is None and (":" in tag or not tag):
             result.unknown += is_inside or _text(item, table.tenant or "") == tenant
         elif owner == tenant or (
             owner is None and is_inside and plan is not None and plan.tenant is not None
         ):
             # The snapshots of an entity on hold have a copy of the hold, also after its release.
-            if HELD in item and tag in table.plans:
+            if HELD in item and not tag:
                 result.held += 1
             else:
                 result.owned.append(item)
@@ -224,8 +224,8 @@ def _classify(
 
 
 def _entity_tag(tag: str) -> str:
-    """Return the tag of an item's entity, which follows the colon in the tag of a snapshot or a redirect."""
-    return tag.partition(":")[2] if tag.startswith(INTERNAL) else tag
+    """Return the tag of the entity of a snapshot or a redirect, which follows the colon in its own tag."""
+    return tag.partition(":")[2]
 
 
 def _without_hold(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[list[Item]]:
@@ -241,9 +241,9 @@ def _without_hold(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[lis
 
 def _holder_key(table: Table, item: Item) -> Item | None:
     """Return the key of the entity of a lock, snapshot or redirect; None if it cannot be on hold."""
-    tag = item.get(table.tag, {}).get("S", "")
-    if not tag.startswith(INTERNAL):
+    if not is_internal(table, item):
         return None
+    tag = tag_of(table, item) or ""
     is_lock = tag == TAG
     plan = table.plans.get(item.get("entity", {}).get("S", "") if is_lock else _entity_tag(tag))
     if plan is None or plan.deletion is None:
@@ -289,7 +289,7 @@ def _derived_keys(table: Table, item: Item, *, with_locks: bool) -> Iterator[Ite
 
     A scan finds locks itself, and counts them.
     """
-    plan = table.plans.get(item.get(table.tag, {}).get("S", ""))
+    plan = table.recognise(item)
     if plan is None:
         return
     if DELETED_AT in item and PURGE_AT in item:

@@ -17,7 +17,7 @@ from solotable._entities.patterns.conditions import check_joined
 from solotable._entities.patterns.query import Query
 from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._expressions.ast import And, Attr, Compare, Condition, Const
+from solotable._expressions.ast import And, Condition
 from solotable._expressions.evaluate import paths_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -192,8 +192,8 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
         return 0
     plan = prepared.plan
     if _countable(plan, query.path):
-        is_entity = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        condition = _both(prepared.request.filter, is_entity)
+        assert plan.entity_filter is not None
+        condition = _both(prepared.request.filter, plan.entity_filter)
         if query.filter is not None:
             check_joined(plan, query.filter, condition)
         reads = [prepared.request] if prepared.sharded_read is None else prepared.sharded_read.requests()
@@ -208,14 +208,15 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
 
 
 def _countable(plan: Plan, path: AccessPath) -> bool:
-    """Return whether DynamoDB can count the visible rows of a path."""
+    """Return whether DynamoDB can count the visible rows of a path; it cannot recognise items by keys."""
+    if not plan.table.tag_required:
+        return False
     sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
-    return sees_deleted and _has(plan, path, plan.table.tag)
+    return sees_deleted and _has(plan, path, plan.table.internal_tag)
 
 
 def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
-    if item.get(plan.table.tag) != plan.tag_value:
-        scope.known(plan.table, item)
+    if scope.known(plan.table, item) is not plan:
         return None
     return None if scope.is_hidden(plan, item) else view_of(view, plan, item)
 
@@ -246,7 +247,7 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     if query.view is None or plan.schema_versions.upgrades:
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields]
-    wanted += [plan.table.tag, *_key_names(query.path, plan)]
+    wanted += [plan.table.internal_tag, *_key_names(query.path, plan)]
     if plan.ttl is not None:
         wanted.append(plan.attributes[plan.ttl].wire)
     if plan.deletion is not None:
@@ -282,7 +283,7 @@ def _check_projection(query: Query[Any]) -> bool:
         # Only upgrades know which attributes they need.
         return True
     names = plan.attributes if query.view is None else query.view.model_fields
-    needed = {plan.attributes[name].wire for name in names} | {plan.table.tag}
+    needed = {plan.attributes[name].wire for name in names} | plan.identity.keys()
     if _may_meet_deleted(plan, path):
         needed.add(DELETED_AT)
     return not all(_has(plan, path, name) for name in needed)

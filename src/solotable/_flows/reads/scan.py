@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.conditions import check_joined
-from solotable._expressions.ast import And, Attr, Compare, Condition, Const
+from solotable._expressions.ast import And, Condition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.replies import decode_items
@@ -41,9 +41,9 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
         raise DataError(
             f"The scan of {plan.name} has reached its budget of items; raise budget=, or add an index."
         )
-    is_entity: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-    condition = is_entity if where is None else And((is_entity, where))
+    condition = plan.scan_filter
     if where is not None:
+        condition = where if condition is None else And((condition, where))
         check_joined(plan, where, condition)
     request = Scan(
         table=scope.table(plan.table),
@@ -54,5 +54,9 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
         segments=part.segments if part.segments > 1 else None,
     )
     reply = yield from send(request, scope.retries)
-    found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
+    items = decode_items(reply.items or ())
+    if not plan.table.tag_required:
+        # The filter lets items of other entities pass, and items that no entity matches.
+        items = [item for item in items if plan.recognises(item)]
+    found = [scope.admit(plan, item) for item in items]
     return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

@@ -90,7 +90,9 @@ def add_to_shards(
     action = UpdateItem(
         table=scope.table(table),
         key=key,
-        update=Update((Assign((table.tag,), Const({"S": TAG})), Add((_COUNT,), dump(amount))), creates=True),
+        update=Update(
+            (Assign((table.internal_tag,), Const({"S": TAG})), Add((_COUNT,), dump(amount))), creates=True
+        ),
     )
     fingerprint = blake2b(repr(action).encode(), digest_size=16).digest()
     sent = TransactWriteItems(actions=(action,), token=own, fingerprint=fingerprint)

@@ -292,7 +292,7 @@ def _delete_snapshot(location: HistoryLocation, number: int) -> DerivedWrite:
 def _put_marker(location: HistoryLocation, number: int) -> DerivedWrite:
     item: Item = {
         **location.trait.marker_of(location.key, location.values),
-        location.plan.table.tag: location.trait.tag_value,
+        location.plan.table.internal_tag: location.trait.tag_value,
         _version_name(location.plan): {"N": str(number)},
     }
     action = PutItem(table=location.table, item=item)
@@ -353,7 +353,7 @@ def _item(location: HistoryLocation, key: Item) -> Flow[Item | None]:
 
 
 def _is_snapshot(location: HistoryLocation, item: Item) -> bool:
-    return item.get(location.plan.table.tag) == location.trait.tag_value
+    return item.get(location.plan.table.internal_tag) == location.trait.tag_value
 
 
 def _projection(location: HistoryLocation, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
@@ -370,12 +370,13 @@ def _projection(location: HistoryLocation, view: type[BaseModel]) -> tuple[tuple
         else []
     )
     return tuple(
-        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *versions))
+        (name,)
+        for name in dict.fromkeys((*wanted, ASIDE, plan.table.internal_tag, *plan.primary.names, *versions))
     )
 
 
 def _original(location: HistoryLocation, item: Item) -> Item:
-    return {**location.trait.original(item, location.plan.tag_value), **location.key}
+    return {**location.trait.original(item, location.plan.identity), **location.key}
 
 
 def _decode_snapshot(location: HistoryLocation, item: Item) -> Stored:

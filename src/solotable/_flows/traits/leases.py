@@ -161,7 +161,7 @@ def _take(scope: Scope, terms: LeaseTerms) -> Flow[HeldLease]:
     )
     update = Update(
         (
-            Assign((terms.table.tag,), Const({"S": TAG})),
+            Assign((terms.table.internal_tag,), Const({"S": TAG})),
             Assign(_TOKEN, Arithmetic("+", IfNotExists(_TOKEN, Const({"N": "0"})), Const({"N": "1"}))),
             Assign(_OWNER, Const({"S": terms.owner})),
             Assign(_UNTIL, _number(until)),

@@ -73,7 +73,7 @@ def nothing(plan: Plan) -> Condition:
 
 def leads_to(plan: Plan, trait: Names, name: str) -> Condition:
     """Return the condition that the item is a redirect to a name."""
-    is_redirect = Compare("=", Attr((plan.table.tag,)), Const(trait.tag_value))
+    is_redirect = Compare("=", Attr((plan.table.internal_tag,)), Const(trait.tag_value))
     return And((is_redirect, Compare("=", Attr((TO,)), Const({"S": name}))))
 
 

@@ -74,7 +74,7 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[DerivedWrite]
         content["changes"] = {"M": _differences(trait, plan, change.before.item, change.after.item)}
     item: Item = {
         **internal_key(plan.table, internal_partition("OUTBOX", tenant), f"{stamp(now)}#{event_id}"),
-        plan.table.tag: {"S": OUTBOX},
+        plan.table.internal_tag: {"S": OUTBOX},
         EVENT: {"M": content},
     }
     if trait.days is not None and plan.table.ttl is not None:
@@ -102,7 +102,11 @@ def audit_item(table: Table, item: Item, *, days: int | None) -> Item:
     content = item[EVENT]["M"]
     partition = internal_partition("AUDIT", content.get("tenant", {}).get("S"))
     sort = f"AUDIT#{content['at']['S']}#{content['id']['S']}"
-    found: Item = {**internal_key(table, partition, sort), table.tag: {"S": AUDIT}, EVENT: item[EVENT]}
+    found: Item = {
+        **internal_key(table, partition, sort),
+        table.internal_tag: {"S": AUDIT},
+        EVENT: item[EVENT],
+    }
     if days is not None and table.ttl is not None:
         until = read_stamp(content["at"]["S"]) + days * _DAY
         found[table.ttl] = {"N": str(int(until.timestamp()))}
@@ -162,7 +166,7 @@ def bury(
     sort = f"{content['at']['S']}#{content['id']['S']}#{sink}"
     letter: Item = {
         **internal_key(table, internal_partition("DEAD", consumer), sort),
-        table.tag: {"S": DEAD},
+        table.internal_tag: {"S": DEAD},
         "sink": {"S": sink},
         "error": {"S": error},
         "attempts": {"N": str(attempts)},

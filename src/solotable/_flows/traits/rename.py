@@ -154,7 +154,7 @@ def _holder(
     entity = None if item is None else scope.admit(plan, item)
     if item is None or entity is not None:
         return None if item is None else Stored(item, entity)
-    is_ours = plan.deletion is not None and item.get(plan.table.tag) == plan.tag_value
+    is_ours = plan.deletion is not None and plan.recognises(item)
     if is_ours and DELETED_AT in item and not scope.has_passed(plan, item):
         raise DataError(
             f"Cannot release {plan.name} {trait.field}={arguments[trait.field]!r}: it is a former name of "
@@ -202,14 +202,14 @@ def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None
     bound_to = b"redirects " + prepared.bound_to
     start = None if cursor is None else scope.cursor_signer.verify(cursor, bound_to)
     field = plan.attributes[trait.field]
-    wanted = (*plan.primary.names, *query.path.names, plan.table.tag, field.wire, ALIASES)
+    wanted = (*plan.primary.names, *query.path.names, plan.table.internal_tag, field.wire, ALIASES)
     projection = tuple((name,) for name in dict.fromkeys(wanted))
     read = replace(prepared.request, projection=projection, limit=limit, start=start)
     reply: Page = yield from send(read, scope.retries)
     found: list[Redirect[Any]] = [
         Redirect(name=alias, to=str(field.decode(item[field.wire])))
         for item in decode_items(reply.items or ())
-        if item.get(plan.table.tag) == plan.tag_value
+        if plan.recognises(item)
         for alias in trait.aliases(item)
     ]
     next_cursor = None if not reply.last_key else scope.cursor_signer.sign(reply.last_key, bound_to)

@@ -17,8 +17,6 @@ from solotable._entities.traits.soft_delete import DELETED_AT, HELD, KEYS_ASIDE,
 from solotable._expressions.ast import (
     Action,
     Assign,
-    Attr,
-    Compare,
     Condition,
     Const,
     Exists,
@@ -120,7 +118,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
     reply = yield from send(request, scope.retries)
     item = None if reply.item is None else decode_item(reply.item)
-    if item is None or item.get(plan.table.tag) != plan.tag_value or scope.has_passed(plan, item):
+    if item is None or not plan.recognises(item) or scope.has_passed(plan, item):
         raise not_found(plan, arguments)
     if DELETED_AT not in item:
         raise NotFound(f"Cannot undelete {title_of(plan, arguments)}: it is not deleted.")
@@ -184,7 +182,7 @@ def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flo
         yield from send(action, scope.retries)
     except ConditionFailed as error:
         item = error.item
-        if item is None or item.get(plan.table.tag) != plan.tag_value:
+        if item is None or not plan.recognises(item):
             raise not_found(plan, arguments) from error
         if PURGING in item:
             raise NotFound(f"{not_found(plan, arguments)} Its purge has already begun.") from error
@@ -262,4 +260,4 @@ def _check_missing(
 
 
 def _is_entity(plan: Plan) -> Condition:
-    return Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+    return plan.is_entity

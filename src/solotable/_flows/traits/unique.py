@@ -70,7 +70,7 @@ def _put_lock(
     holder = _holder(plan, after)
     item: Item = {
         **_key(plan, name),
-        plan.table.tag: {"S": TAG},
+        plan.table.internal_tag: {"S": TAG},
         "entity": {"S": plan.tag},
         "field": {"S": rule.field},
         _HOLDER: holder,

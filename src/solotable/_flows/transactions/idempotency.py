@@ -82,7 +82,7 @@ def token_put(scope: Scope, given: CallerToken) -> DerivedWrite:
     until = {"N": str(int(scope.clock()) + _KEPT_SECONDS)}
     item: Item = {
         **_key(scope, given),
-        table.tag: {"S": TAG},
+        table.internal_tag: {"S": TAG},
         _DIGEST: {"S": given.digest},
         _UNTIL: until,
     }

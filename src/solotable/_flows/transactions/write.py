@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import tag_of
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
@@ -108,7 +109,7 @@ class Write:
             return True
         if self.derived_absent:
             # An item of another entity existed before too; it is not a change.
-            return item.get(self.plan.table.tag) == self.plan.tag_value and DELETED_AT not in item
+            return self.plan.recognises(item) and DELETED_AT not in item
         if any(item.get(name) != value for name, value in self.carried.items()):
             return True
         attributes = self.plan.attributes
@@ -117,7 +118,7 @@ class Write:
     def meets_other_schema_version(self, item: Item) -> bool:
         """Return whether the stored item has an older schema version than the write was planned for."""
         plan = self.plan
-        if self.instead is None or item.get(plan.table.tag) != plan.tag_value:
+        if self.instead is None or not plan.recognises(item):
             return False
         return plan.schema_versions.differs(item) and not plan.schema_versions.is_newer(item)
 
@@ -169,19 +170,13 @@ def load_stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
 def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     """Return the error for a failed condition, given the stored item."""
     plan = write.plan
-    if (
-        item is not None
-        and item.get(plan.table.tag) == plan.tag_value
-        and plan.schema_versions.is_newer(item)
-    ):
+    if item is not None and plan.recognises(item) and plan.schema_versions.is_newer(item):
         return plan.schema_versions.newer_error(item)
     found = None if item is None else _found(scope, plan, item)
     if item is not None and found is None and write.verb in ("put", "create", "delete"):
         reason = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
         # A caller that has read the entity gets a conflict instead, because the entity was deleted.
-        if reason is not None and (
-            write.expected_version is None or item.get(plan.table.tag) != plan.tag_value
-        ):
+        if reason is not None and (write.expected_version is None or not plan.recognises(item)):
             return AlreadyExists(f"{capitalize(write.title)}: {reason}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
@@ -193,8 +188,8 @@ def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableE
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
     state = "the item does not exist" if found is None else "the stored item does not meet it"
-    if item is not None and item.get(plan.table.tag) != plan.tag_value:
-        state = f"{item.get(plan.table.tag, {}).get('S', 'another item')} is stored under the same key"
+    if item is not None and not plan.recognises(item):
+        state = f"{tag_of(plan.table, item) or 'another item'} is stored under the same key"
     message = f"{capitalize(write.title)}: {condition} was required, but {state}."
     error = ConditionFailed(message, item=item)
     error.args = (message,)
@@ -294,7 +289,7 @@ def capitalize(text: str) -> str:
 
 
 def _found(scope: Scope, plan: Plan, item: Item) -> Any:
-    found = plan.decode(item) if item.get(plan.table.tag) == plan.tag_value else None
+    found = plan.decode(item) if plan.recognises(item) else None
     if found is not None:
         scope.check_tenant(plan, found)
         if scope.is_hidden(plan, item):

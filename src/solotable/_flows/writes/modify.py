@@ -105,7 +105,7 @@ def modify(
 def _may_repeat(plan: Plan, error: SolotableError) -> bool:
     """Return whether a new read can find another state than the one that made the write fail."""
     item = getattr(error, "item", None)
-    if item is not None and item.get(plan.table.tag) != plan.tag_value:
+    if item is not None and not plan.recognises(item):
         return False
     # A deleted entity that can be restored keeps its key occupied.
     is_hidden = isinstance(error, AlreadyExists) and error.found is None

@@ -82,8 +82,11 @@ def measure(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
 
 def _count_others(reply: Any, plan: Plan) -> int:
     """Count items of other entities; the store drops them after the read is paid for."""
-    tags = [item.get(plan.table.tag) for item in decode_items(reply.items or ())]
-    return sum(tag is not None and tag != plan.tag_value for tag in tags)
+    table = plan.table
+    if table.tag_required:
+        tags = [item.get(table.internal_tag) for item in decode_items(reply.items or ())]
+        return sum(tag is not None and tag != plan.tag_value for tag in tags)
+    return sum(not plan.recognises(item) for item in decode_items(reply.items or ()))
 
 
 def _reported_units(exchange: Exchange) -> Units:

@@ -321,7 +321,7 @@ def _build_first(
     """Write as if the bucket were full: it is new, or was idle for long, or the assumption is wrong."""
     plan, rules, costs = Bucket.plan(), charge.rules, charge.costs(0)
     update = _stamp(lane, now)
-    update.set_if_missing(plan.table.tag, plan.tag)
+    update.set_if_missing(plan.table.internal_tag, plan.tag)
     update.set_if_missing("entity", bucket.entity).set_if_missing("resource", bucket.resource)
     update.set_if_missing("namespace", writer.scope.tenant or "").set_if_missing("shard", shard)
     update.set("level", 0).set("rules", rules.text).set("revision", rules.revision)

@@ -326,7 +326,7 @@ def split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
     terms += [at_most(f"used_{name}", amount) for name, amount in used.items()]
     update = FlatUpdate().set("level", level).set("at", now).add("writes", 1).remove("expires")
     content: dict[str, str | int] = {
-        limiter.tag: Bucket.plan().tag,
+        limiter.internal_tag: Bucket.plan().tag,
         "namespace": writer.scope.tenant or "",
         "entity": bucket.entity,
         "resource": bucket.resource,

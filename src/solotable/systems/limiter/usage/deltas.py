@@ -76,7 +76,7 @@ def additions(record: Record) -> Sequence[tuple[RowKey, dict[str, int]]]:
 
 
 def _is_bucket(item: Item | None) -> bool:
-    return item is not None and item.get(limiter.tag) == _BUCKET
+    return item is not None and item.get(limiter.internal_tag) == _BUCKET
 
 
 def _differences(record: Record) -> dict[str, int]:

@@ -147,7 +147,7 @@ def _send(scope: Scope, shard: StreamShard, rows: Additions, first: str, last: s
 def _checkpoint(scope: Scope, shard: StreamShard, first: str, last: str) -> PutItem:
     item: Item = {
         **shard.key,
-        limiter.tag: {"S": TAG},
+        limiter.internal_tag: {"S": TAG},
         _ORDER: {"S": _order(last)},
         "expires": {"N": str(int(scope.clock() + _CHECKPOINT_SECONDS))},
     }

@@ -1,0 +1,121 @@
+"""Recognise the entity of a stored item: by its type tag, or by the templates of its primary key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from solotable._entities.keys.access_path import AccessPath
+from solotable._entities.keys.layout import TemplateLayout
+from solotable._expressions.ast import And, Attr, BeginsWith, Compare, Condition, Const, Exists, In, Not, Or
+from solotable._values import Item
+from solotable.errors import DataError, DeclarationError
+
+if TYPE_CHECKING:
+    from .plan import Plan
+    from .table import Table
+
+#: The first character of the type tags of internal items, such as locks.
+INTERNAL = "_"
+
+
+def tag_of(table: Table, item: Item) -> str | None:
+    """Return the type tag of an item; None without one."""
+    value = item.get(table.internal_tag)
+    return None if value is None else value.get("S")
+
+
+def is_internal(table: Table, item: Item) -> bool:
+    """Return whether an item is an internal item of the store, such as a lock."""
+    tag = tag_of(table, item)
+    return tag is not None and tag.startswith(INTERNAL)
+
+
+def recognise(table: Table, item: Item) -> Plan | None:
+    """Return the plan of an item's entity; None for an internal item, or if no entity matches."""
+    tag = tag_of(table, item)
+    if tag is not None:
+        plan = table.plans.get(tag)
+        # Without a declared tag, the attribute of this name is another program's.
+        if plan is not None or table.tag is not None or tag.startswith(INTERNAL):
+            return plan
+    if table.tag_required:
+        return None
+    return next(matching(table, item), None)
+
+
+def matching(table: Table, item: Item) -> Iterator[Plan]:
+    """Yield the entities whose primary key matches that of an item."""
+    return (plan for plan in table.plans.values() if matches_key(plan, item))
+
+
+def matches_key(plan: Plan, item: Item) -> bool:
+    """Return whether the primary key of an item is one of this entity."""
+    try:
+        return plan.arguments_of(item) is not None
+    except DataError:
+        return False
+
+
+def is_entity(table: Table, tags: Sequence[str]) -> Condition:
+    """Return the condition of a write that the stored item has one of these tags, or none.
+
+    The key of the write is a key of the entity, and no other entity of the table can have it.
+    """
+    exists = Exists((table.partition.name,))
+    if table.tag is None:
+        # Redirects, which are internal items, have keys of their entity.
+        internal = BeginsWith(Attr((table.internal_tag,)), Const({"S": INTERNAL}))
+        return And((exists, Not(internal)))
+    tagged = _has_tag(table.tag, tags)
+    return tagged if table.tag_required else Or((tagged, And((exists, Not(Exists((table.tag,)))))))
+
+
+def entity_filter(table: Table, tags: Sequence[str]) -> Condition | None:
+    """Return the filter of a Query; it may let other entities pass if the table does not require tags.
+
+    DynamoDB: the filter of a Query cannot name its key attributes.
+    """
+    if table.tag is None:
+        return None
+    tagged = _has_tag(table.tag, tags)
+    return tagged if table.tag_required else Or((tagged, Not(Exists((table.tag,)))))
+
+
+def scan_filter(table: Table, tags: Sequence[str], primary: AccessPath) -> Condition | None:
+    """Return the filter of a Scan; it may let other entities pass if the table does not require tags."""
+    tagged = entity_filter(table, tags)
+    if table.tag_required:
+        return tagged
+    prefixes = [
+        BeginsWith(Attr((layout.attribute,)), Const({"S": prefix}))
+        for layout in (primary.partition, primary.sort)
+        if isinstance(layout, TemplateLayout) and (prefix := layout.template.prefix({}))
+    ]
+    conditions: list[Condition] = [*([] if tagged is None else [tagged]), *prefixes]
+    return And(tuple(conditions)) if len(conditions) > 1 else next(iter(conditions), None)
+
+
+def check_distinct(table: Table, plan: Plan) -> None:
+    """Reject an entity whose keys another one can have, in a table that does not require tags."""
+    # Imported here, so that tables with tags do not load the linter.
+    from solotable._entities.lint.key_overlap import EntityPath, format_key, keys_overlap
+
+    mine = EntityPath(plan, plan.primary)
+    for other in table.plans.values():
+        if other.tag == plan.tag:
+            continue
+        overlap = keys_overlap(mine, EntityPath(other, other.primary))
+        if overlap is not None:
+            key = format_key(mine, overlap.texts)
+            raise DeclarationError(
+                f"{plan.name} and {other.name} can have the same key{f' ({key})' if key else ''}, and table "
+                f"{table.name!r} does not require the type tag that would tell them apart; give each key a "
+                f"different literal, such as {plan.name.upper()}#, or require tags."
+            )
+
+
+def _has_tag(name: str, tags: Sequence[str]) -> Condition:
+    if len(tags) == 1:
+        return Compare("=", Attr((name,)), Const({"S": tags[0]}))
+    return In(Attr((name,)), tuple(Const({"S": tag}) for tag in tags))
