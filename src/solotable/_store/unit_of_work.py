@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -16,7 +16,7 @@ from solotable._flows.traits import leases
 from solotable._flows.transactions.commit import Planner, transact
 from solotable._flows.transactions.idempotency import CallerToken, caller_token
 from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
-from solotable._flows.writes import put, update
+from solotable._flows.writes import put, update, upsert
 from solotable._flows.writes.batch import write_batch
 from solotable._flows.writes.changes import Changes
 from solotable.errors import DataError, DeclarationError, TenantViolation
@@ -57,7 +57,7 @@ class TransactionWork:
         """Create an entity that must not exist; return the entity that will be stored."""
         return self._put(entity, where, create=True)
 
-    def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+    def update(  # noqa: PLR0913 - the kinds of change, each by name
         self,
         entity: type[E] | E,
         /,
@@ -67,14 +67,22 @@ class TransactionWork:
         add: Mapping[str, Any] | None = None,
         append: Mapping[str, Any] | None = None,
         delete: Mapping[str, Any] | None = None,
+        set_if_missing: Mapping[str, Any] | None = None,
+        prepend: Mapping[str, Any] | None = None,
         where: Where[E] = None,
         version: ExpectedVersion = None,
         **key: Any,
     ) -> None:
         """Change fields of a stored entity."""
         plan, given, mine, expected = target_of("update", entity, key, version)
-        changes = Changes(
-            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        changes = Changes.of(
+            set=set,
+            remove=remove,
+            add=add,
+            append=append,
+            delete=delete,
+            set_if_missing=set_if_missing,
+            prepend=prepend,
         )
         condition = condition_of(plan, where)
         self._add(
@@ -83,6 +91,37 @@ class TransactionWork:
             ),
             plan,
             ("update", given, _without_secrets(plan, changes), expected, condition),
+        )
+
+    def upsert(  # noqa: PLR0913 - the kinds of change, each by name
+        self,
+        entity: type[E],
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        set_if_missing: Mapping[str, Any] | None = None,
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        prepend: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        **key: Any,
+    ) -> None:
+        """Change fields of a stored entity, or create it with these changes; see `Store.upsert`."""
+        plan = check_class("upsert", entity).plan()
+        changes = Changes.of(
+            set=set,
+            remove=remove,
+            add=add,
+            append=append,
+            delete=delete,
+            set_if_missing=set_if_missing,
+            prepend=prepend,
+        )
+        self._add(
+            lambda: upsert.plan_upsert(self._scope, plan, key, changes),
+            plan,
+            ("upsert", key, _without_secrets(plan, changes)),
         )
 
     def delete(
@@ -225,7 +264,7 @@ def _already(prepared: Write) -> Flow[Write]:
 
 def _without_secrets(plan: Plan, changes: Changes) -> dict[str, Any]:
     """Return the changes for the digest of a token, which is stored and must not depend on secrets."""
-    given = asdict(changes)
+    given = changes.arguments
     if plan.cipher is not None:
         for name, value in given.items():
             if isinstance(value, Mapping):

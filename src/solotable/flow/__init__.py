@@ -64,6 +64,7 @@ from .verbs import (
     send,
     send_all,
     update,
+    upsert,
 )
 
 __all__ = [
@@ -113,4 +114,5 @@ __all__ = [
     "send_all",
     "tenant_of",
     "update",
+    "upsert",
 ]

@@ -23,6 +23,7 @@ from solotable._flows.writes import batch as batch_flows
 from solotable._flows.writes import modify as modify_flows
 from solotable._flows.writes import put as put_flows
 from solotable._flows.writes import update as update_flows
+from solotable._flows.writes import upsert as upsert_flows
 from solotable._flows.writes.changes import Changes
 from solotable._protocol.requests import Request
 from solotable._store.arguments import Where, check_class, check_instance, condition_of, filtered, target_of
@@ -84,7 +85,7 @@ def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     return put_flows.put_entity(scope, entity, create=True, where=condition_of(entity, where))
 
 
-def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+def update(  # noqa: PLR0913 - the kinds of change, each by name
     scope: Scope,
     entity: type[E] | E,
     /,
@@ -94,13 +95,23 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
     add: Mapping[str, Any] | None = None,
     append: Mapping[str, Any] | None = None,
     delete: Mapping[str, Any] | None = None,
+    set_if_missing: Mapping[str, Any] | None = None,
+    prepend: Mapping[str, Any] | None = None,
     where: Where[E] = None,
     version: ExpectedVersion = None,
     **key: Any,
 ) -> Flow[E]:
     """Change fields of a stored entity and return the stored result; raise NotFound if it does not exist."""
     plan, given, mine, expected = target_of("update", entity, key, version)
-    changes = Changes(set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {})
+    changes = Changes.of(
+        set=set,
+        remove=remove,
+        add=add,
+        append=append,
+        delete=delete,
+        set_if_missing=set_if_missing,
+        prepend=prepend,
+    )
     condition_ = condition_of(plan, where)
     return perform(
         scope,
@@ -108,6 +119,37 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
             scope, plan, given, changes, version=expected, mine=mine, where=condition_
         ),
     )
+
+
+def upsert(  # noqa: PLR0913 - the kinds of change, each by name
+    scope: Scope,
+    entity: type[E],
+    /,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+    set_if_missing: Mapping[str, Any] | None = None,
+    remove: Iterable[str] = (),
+    add: Mapping[str, Any] | None = None,
+    append: Mapping[str, Any] | None = None,
+    prepend: Mapping[str, Any] | None = None,
+    delete: Mapping[str, Any] | None = None,
+    **key: Any,
+) -> Flow[E]:
+    """Change fields of a stored entity, or create it with these changes; return the stored result.
+
+    See `Store.upsert`.
+    """
+    plan = check_class("upsert", entity).plan()
+    changes = Changes.of(
+        set=set,
+        remove=remove,
+        add=add,
+        append=append,
+        delete=delete,
+        set_if_missing=set_if_missing,
+        prepend=prepend,
+    )
+    return perform(scope, lambda: upsert_flows.plan_upsert(scope, plan, key, changes))
 
 
 def delete(

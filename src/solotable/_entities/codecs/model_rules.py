@@ -52,19 +52,30 @@ class RequestedChanges(Protocol):
         """Members to delete from sets."""
         ...
 
+    @property
+    def set_if_missing(self) -> Mapping[str, Any]:
+        """Values to set where none is stored."""
+        ...
+
+    @property
+    def prepend(self) -> Mapping[str, Any]:
+        """Elements to put at the start of lists."""
+        ...
+
 
 def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     """Return the fields whose stored values decide whether the result of an update is valid."""
     if plan.entity.__pydantic_decorators__.model_validators:
         # Model validators may read every field. The version changes with every field.
         return frozenset(plan.attributes if plan.version is None else (plan.version,))
-    texts = (*changes.set, *changes.remove, *changes.add, *changes.append, *changes.delete)
+    members = (*changes.append, *changes.prepend, *changes.delete)
+    texts = (*changes.set, *changes.set_if_missing, *changes.remove, *changes.add, *members)
     texts_to_read = {text for text in texts if _has_rule_around(plan, text)}
     texts_to_read |= {text for text in changes.remove if _is_required(plan, text)}
     texts_to_read |= {
         text for text, value in changes.add.items() if not _adds_freely(resolve(plan, text), value)
     }
-    texts_to_read |= {text for text in (*changes.append, *changes.delete) if _has_rule(resolve(plan, text))}
+    texts_to_read |= {text for text in members if _has_rule(resolve(plan, text))}
     return frozenset(_steps(text)[0] for text in texts_to_read)
 
 

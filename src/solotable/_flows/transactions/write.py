@@ -43,7 +43,9 @@ class _Any:
 #: `version=ANY`: overwrite any stored version.
 ANY: Final = _Any()
 ExpectedVersion = int | _Any | None
-Verb = Literal["put", "create", "update", "delete", "check", "rename", "release", "undelete", "hold"]
+Verb = Literal[
+    "put", "create", "update", "upsert", "delete", "check", "rename", "release", "undelete", "hold"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +105,8 @@ class Write:
     def is_outdated(self, item: Item | None) -> bool:
         """Return whether the write failed because the item has changed since it was read."""
         if item is None:
-            # A soft delete found no item, so it has nothing to delete.
-            return self.verb == "delete" and self.plan.deletion is not None
+            # A soft delete found no item, so it has nothing to delete. An upsert has an item to create.
+            return self.verb == "upsert" or (self.verb == "delete" and self.plan.deletion is not None)
         if self.meets_other_schema_version(item):
             return True
         if self.derived_absent:
@@ -173,7 +175,7 @@ def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableE
     if item is not None and plan.recognises(item) and plan.schema_versions.is_newer(item):
         return plan.schema_versions.newer_error(item)
     found = None if item is None else _found(scope, plan, item)
-    if item is not None and found is None and write.verb in ("put", "create", "delete"):
+    if item is not None and found is None and write.verb in ("put", "create", "upsert", "delete"):
         reason = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
         # A caller that has read the entity gets a conflict instead, because the entity was deleted.
         if reason is not None and (write.expected_version is None or not plan.recognises(item)):

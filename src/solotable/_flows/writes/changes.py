@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -37,6 +37,23 @@ class Changes:
     add: Mapping[str, Any] = field(default_factory=dict)
     append: Mapping[str, Any] = field(default_factory=dict)
     delete: Mapping[str, Any] = field(default_factory=dict)
+    set_if_missing: Mapping[str, Any] = field(default_factory=dict)
+    prepend: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *, remove: Iterable[str] = (), **changes: Mapping[str, Any] | None) -> Changes:
+        """Return the changes of a caller's arguments; None is the same as no changes."""
+        return cls(remove=remove, **{name: given for name, given in changes.items() if given})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The changes as arguments, to compare repeated transactions."""
+        # The first release had five kinds of change; a token that it stored must still match.
+        return {
+            name: each
+            for name, each in asdict(self).items()
+            if each or name not in ("set_if_missing", "prepend")
+        }
 
     def __post_init__(self) -> None:
         if isinstance(self.remove, str):
@@ -54,6 +71,8 @@ class ResolvedChanges:
     known: Mapping[str, Any]
     #: The amounts that are added to numbers.
     added: Mapping[str, Any]
+    #: The values that fields get if they have no stored value.
+    if_missing: Mapping[str, Any]
     changed: frozenset[str]
     field_paths: Mapping[Path, FieldPath]
     #: Fields whose stored values are needed to validate the result.
@@ -65,6 +84,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     actions: list[Action] = []
     known: dict[str, Any] = {}
     added: dict[str, Any] = {}
+    if_missing: dict[str, Any] = {}
     field_paths: dict[Path, FieldPath] = {}
     paths: list[Path] = []
 
@@ -91,6 +111,24 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
         )
         if whole:
             known[text] = checked
+    for text, value in changes.set_if_missing.items():
+        field_path = at(text)
+        checked = _validate(field_path, value)
+        default = field_path.attribute.encode(checked)
+        if default is None or "NULL" in default:
+            raise DataError(
+                f"set_if_missing= takes values, got None for {field_path.owner}; a missing field has none."
+            )
+        if len(field_path.path) - 1 + levels(default) >= DEEPEST_VALUE:
+            raise depth_error(field_path.owner)
+        actions.append(Assign(field_path.path, IfNotExists(field_path.path, Const(default))))
+        if plan.retention is not None and text == plan.retention.since:
+            raise DataError(
+                f"set_if_missing= cannot set {field_path.owner}, which starts the retention period; "
+                f"use set= with a where= condition."
+            )
+        if text in plan.attributes:
+            if_missing[text] = checked
     for text in changes.remove:
         field_path = at(text)
         if text in plan.attributes:
@@ -106,14 +144,17 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
         actions.append(Add(field_path.path, field_path.encode(value)))
         if text in plan.attributes:
             added[text] = value
-    for text, value in changes.append.items():
-        field_path = at(text, in_place=True)
-        if field_path.attribute.kind != "L":
-            raise DataError(f"append= takes lists, but {field_path.owner} is not a list; use add= or set=.")
-        tail = field_path.encode(list(value))
-        actions.append(
-            Assign(field_path.path, ListAppend(IfNotExists(field_path.path, Const({"L": []})), Const(tail)))
-        )
+    for argument, given in (("append", changes.append), ("prepend", changes.prepend)):
+        for text, value in given.items():
+            field_path = at(text, in_place=True)
+            if field_path.attribute.kind != "L":
+                raise DataError(
+                    f"{argument}= takes lists, but {field_path.owner} is not a list; use add= or set=."
+                )
+            stored = IfNotExists(field_path.path, Const({"L": []}))
+            new = Const(field_path.encode(list(value)))
+            joined = ListAppend(stored, new) if argument == "append" else ListAppend(new, stored)
+            actions.append(Assign(field_path.path, joined))
     for text, value in changes.delete.items():
         field_path = at(text, in_place=True)
         if field_path.attribute.kind not in ("SS", "NS", "BS"):
@@ -124,12 +165,13 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
         actions.append(Delete(field_path.path, field_path.encode(set(value))))
     if not actions:
         raise DataError(
-            f"The update of {plan.name} has no changes; pass set=, remove=, add=, append= or delete=."
+            f"The update of {plan.name} has no changes; pass set=, set_if_missing=, remove=, add=, "
+            f"append=, prepend= or delete=."
         )
     _check_overlap(plan, paths, field_paths)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
     checked = fields_to_read(plan, changes)
-    return ResolvedChanges(tuple(actions), known, added, changed, field_paths, checked)
+    return ResolvedChanges(tuple(actions), known, added, if_missing, changed, field_paths, checked)
 
 
 _adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}

@@ -68,20 +68,21 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     mine: Entity | None = None,
     where: Condition | None = None,
     reencodes: bool = False,
+    before: Stored | None = None,
 ) -> Flow[Write]:
     """Return the write of an update; read the item first only if its stored values are needed.
 
     An item of another schema version is never updated partially: it is read, upgraded and written with the
-    change. `reencodes` requests that; an entity with downgrades always does it.
+    change. `reencodes` requests that; an entity with downgrades always does it. `before` is the stored
+    entity if the caller has read it.
     """
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
     key = plan.key_from(arguments)
     now = scope.now()
-    resolved = _with_managed_fields(plan, resolve_changes(plan, changes), now)
+    resolved = with_managed_fields(plan, resolve_changes(plan, changes), now)
     if plan.cipher is not None:
-        bound_to = {**key, **plan.tenant_attribute(arguments)}
-        resolved = replace(resolved, actions=plan.cipher.encrypt_actions(resolved.actions, bound_to))
+        resolved = with_encrypted_fields(plan, resolved, arguments)
     values = {name: arguments[name] for name in plan.primary.parts} | dict(resolved.known)
     conditions: list[Condition] = [scope.present(plan)]
     if expected is not None:
@@ -93,10 +94,10 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     needed = _unknown_parts(plan, resolved, values)
     ending = _ttl_actions(plan, resolved)
     derives = needs_derived_writes(plan, (*resolved.changed, plan.ttl or "") if ending else resolved.changed)
-    before = None
     derived_from: dict[str, AttributeValue | None] = {}
-    if needed or derives or reencodes or resolved.checked:
-        before = yield from load_stored(scope, plan, key)
+    if before is not None or needed or derives or reencodes or resolved.checked:
+        if before is None:
+            before = yield from load_stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
         if reencodes or versions.differs(before.item):
@@ -111,13 +112,15 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
                 # DynamoDB: ADD to an absent number starts at 0, not at the model's default.
                 current = 0 if derived_from[name] is None else values[name]
                 values[name] = current + resolved.added[name]
+            elif name in resolved.if_missing and derived_from[name] is None:
+                values[name] = resolved.if_missing[name]
         conditions += fields_unchanged(plan, derived_from)
     if versions.declared:
         conditions.append(is_current(plan))
     actions = (
         *resolved.actions,
         *_index_actions(plan, resolved, values),
-        *_managed_actions(plan, now),
+        *managed_actions(plan, now),
         *ending,
     )
     # DynamoDB: an update that only removes does not create an item; the condition rejects a missing one.
@@ -188,7 +191,7 @@ def _reencode(
     # The caller's condition applies to the upgraded item, not to the stored layout.
     if where is not None and not evaluate(where, base.item):
         raise condition_error(scope, write, base.item)
-    actions = (*resolved.actions, *_managed_actions(plan, now), *_ttl_actions(plan, resolved))
+    actions = (*resolved.actions, *managed_actions(plan, now), *_ttl_actions(plan, resolved))
     try:
         changed = apply_update(Update(actions, creates=True), base.item)
     except ServiceError as error:
@@ -246,7 +249,7 @@ def _index_actions(plan: Plan, resolved: ResolvedChanges, values: Mapping[str, A
     return actions
 
 
-def _with_managed_fields(plan: Plan, resolved: ResolvedChanges, now: datetime) -> ResolvedChanges:
+def with_managed_fields(plan: Plan, resolved: ResolvedChanges, now: datetime) -> ResolvedChanges:
     """Add the store's changes of version and timestamp if they are part of an index key."""
     indexed = {name for path in plan.indexes for name in path.fields}
     if plan.updated in indexed:
@@ -258,7 +261,18 @@ def _with_managed_fields(plan: Plan, resolved: ResolvedChanges, now: datetime) -
     return resolved
 
 
-def _managed_actions(plan: Plan, now: datetime) -> list[Action]:
+def with_encrypted_fields(
+    plan: Plan, resolved: ResolvedChanges, arguments: Mapping[str, Any]
+) -> ResolvedChanges:
+    """Encrypt the values of encrypted fields; the ciphertexts are bound to the item's key and tenant."""
+    if plan.cipher is None:
+        return resolved
+    bound_to = {**plan.key_of(arguments), **plan.tenant_attribute(arguments)}
+    return replace(resolved, actions=plan.cipher.encrypt_actions(resolved.actions, bound_to))
+
+
+def managed_actions(plan: Plan, now: datetime) -> list[Action]:
+    """Return the actions that set the version and the timestamp of an update."""
     actions: list[Action] = []
     if plan.version is not None:
         path = (plan.attributes[plan.version].wire,)

@@ -10,7 +10,7 @@ from solotable._flows.retry import Flow
 from solotable._flows.traits import soft_delete
 from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.writes import modify, put, update
+from solotable._flows.writes import modify, put, update, upsert
 from solotable._flows.writes.changes import Changes
 from solotable._store.arguments import (
     Where,
@@ -46,7 +46,7 @@ class Writes(StoreBase):
         flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
         return self._run(flow)
 
-    def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+    def update(  # noqa: PLR0913 - the kinds of change, each by name
         self,
         entity: type[E] | E,
         /,
@@ -56,6 +56,8 @@ class Writes(StoreBase):
         add: Mapping[str, Any] | None = None,
         append: Mapping[str, Any] | None = None,
         delete: Mapping[str, Any] | None = None,
+        set_if_missing: Mapping[str, Any] | None = None,
+        prepend: Mapping[str, Any] | None = None,
         where: Where[E] = None,
         version: ExpectedVersion = None,
         **key: Any,
@@ -65,8 +67,14 @@ class Writes(StoreBase):
         Use the names of the model's fields, with dots for nested ones. Raises NotFound if it does not exist.
         """
         plan, given, mine, expected = target_of("update", entity, key, version)
-        changes = Changes(
-            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        changes = Changes.of(
+            set=set,
+            remove=remove,
+            add=add,
+            append=append,
+            delete=delete,
+            set_if_missing=set_if_missing,
+            prepend=prepend,
         )
         where_ = condition_of(plan, where)
         changed: E = self._do(
@@ -75,6 +83,39 @@ class Writes(StoreBase):
             )
         )
         return changed
+
+    def upsert(  # noqa: PLR0913 - the kinds of change, each by name
+        self,
+        entity: type[E],
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        set_if_missing: Mapping[str, Any] | None = None,
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        prepend: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        **key: Any,
+    ) -> E:
+        """Change fields of a stored entity, or create it with these changes; return the stored result.
+
+        It applies to any stored version. A new entity has the model's defaults for the other fields, so every
+        field without a default must be in `set` or `set_if_missing`. `add`, `append` and `prepend` start from
+        the default of a new entity. Takes whole fields only.
+        """
+        plan = check_class("upsert", entity).plan()
+        changes = Changes.of(
+            set=set,
+            remove=remove,
+            add=add,
+            append=append,
+            delete=delete,
+            set_if_missing=set_if_missing,
+            prepend=prepend,
+        )
+        stored: E = self._do(lambda: upsert.plan_upsert(self._scope, plan, key, changes))
+        return stored
 
     def delete(
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
