@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -186,28 +186,27 @@ class Scope:
         return nothing if alive is None else Or((nothing, Not(alive)))
 
     def present(self, plan: Plan) -> Condition:
-        """Return the condition that the item exists and is not hidden."""
-        # Compare the tag: an item of another entity under the same key must not change.
-        is_entity: Condition = plan.is_entity
-        is_visible = [
-            each
-            for each in (self.tenant_condition(plan), self.alive(plan), self.undeleted(plan))
-            if each is not None
-        ]
+        """Return the condition that the item exists, is this entity, and is not hidden."""
+        is_entity = self.is_entity(plan)
+        is_visible = [each for each in (self.alive(plan), self.undeleted(plan)) if each is not None]
         return And((is_entity, *is_visible)) if is_visible else is_entity
 
-    def tenant_condition(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item names the scope's tenant; None if the scope has no tenant."""
-        if self.tenant is None or plan.tenant is None:
-            return None
-        return Compare("=", Attr((plan.attributes[plan.tenant].wire,)), Const({"S": self.tenant}))
+    def is_entity(self, plan: Plan) -> Condition:
+        """Return the condition that the item is an entity of this class and of the scope's tenant.
 
-    def not_another_entity(self, plan: Plan) -> Condition:
-        """Return the condition that no item of another entity has the same key."""
-        table, is_entity = plan.table, plan.is_entity
-        is_tenant = self.tenant_condition(plan)
-        nothing = Not(Exists((table.tag if table.tag_required and table.tag else table.partition.name,)))
-        return Or((nothing, is_entity if is_tenant is None else And((is_entity, is_tenant))))
+        Every write of an entity has it, because a write must not change an item that it does not recognise.
+        """
+        if self.tenant is None or plan.tenant is None:
+            return plan.is_entity
+        return And((plan.is_entity, _has_text(plan.attributes[plan.tenant].wire, self.tenant)))
+
+    def replaceable(self, plan: Plan) -> Condition:
+        """Return the condition that the key is free, or that the item is this entity."""
+        if plan.ttl is not None:
+            return Or((self.absent(plan), self.is_entity(plan)))
+        if self.tenant is None or plan.tenant is None:
+            return plan.is_replaceable
+        return Or((_is_free(plan.table.partition.name), self.is_entity(plan)))
 
     def token(self, given: str | None, *kind: str) -> str:
         """Return the token of a transaction: a new one, or the caller's, hashed with tenant and tables.
@@ -245,3 +244,14 @@ def decode_item(item: SomeItem) -> Item:
         found: Item = loads(item)
         return found
     return item
+
+
+# Every write of a tenant's entity has these conditions.
+@lru_cache(1024)
+def _has_text(name: str, text: str) -> Condition:
+    return Compare("=", Attr((name,)), Const({"S": text}))
+
+
+@lru_cache(64)
+def _is_free(partition: str) -> Condition:
+    return Not(Exists((partition,)))

@@ -17,7 +17,7 @@ from solotable._entities.schema.versions import SchemaVersions
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
-from solotable._expressions.ast import Condition
+from solotable._expressions.ast import Condition, Exists, Not, Or
 from solotable._values import AttributeValue, Item, item_size, levels, value_size
 from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
@@ -91,6 +91,8 @@ class Plan:
     identity: Item = field(init=False)
     #: The condition of a write that the stored item is of this entity.
     is_entity: Condition = field(init=False)
+    #: The condition of a write that the key is free, or that the stored item is of this entity.
+    is_replaceable: Condition = field(init=False)
     #: The filters of a Query and a Scan. If tags are not required, they may let items of other entities pass.
     entity_filter: Condition | None = field(init=False)
     scan_filter: Condition | None = field(init=False)
@@ -109,6 +111,7 @@ class Plan:
         put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
         put(self, "identity", {} if table.tag is None else {table.tag: self.tag_value})
         put(self, "is_entity", recognition.is_entity(table, tags))
+        put(self, "is_replaceable", Or((Not(Exists((table.partition.name,))), self.is_entity)))
         put(self, "entity_filter", recognition.entity_filter(table, tags))
         put(self, "scan_filter", recognition.scan_filter(table, tags, self.primary))
         put(self, "is_derived_from", bool(self.traits or self.counters))

@@ -159,7 +159,7 @@ def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     sources = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
     sources |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
     unchanged = attributes_unchanged({name: item.get(name) for name in sorted(sources)})
-    condition = And((Exists((plan.table.partition.name,)), Not(Exists((HELD,))), *unchanged))
+    condition = And((run.scope.is_entity(plan), Not(Exists((HELD,))), *unchanged))
     along: tuple[WriteAction, ...] = ()
     if DELETED_AT in item:
         entry = queue_key(plan, key, int(item[PURGE_AT]["N"]))

@@ -68,7 +68,11 @@ def plan_rename(
     after = _rename(scope, plan, trait, before, to, aliases)
     derived_from = before.wire_values(plan, (trait.version, *plan.counters))
     carried = carried_by(plan, before)
-    conditions = [*fields_unchanged(plan, derived_from), *attributes_unchanged(carried)]
+    conditions = [
+        scope.is_entity(plan),
+        *fields_unchanged(plan, derived_from),
+        *attributes_unchanged(carried),
+    ]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     table = scope.table(plan.table)
@@ -280,6 +284,7 @@ def _set_aliases(
         ),
         condition=all_of(
             [
+                scope.is_entity(plan),
                 *fields_unchanged(plan, holder.wire_values(plan, (trait.version,))),
                 *attributes_unchanged(carried_by(plan, holder)),
             ]

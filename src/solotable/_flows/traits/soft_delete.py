@@ -143,7 +143,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
         key=key,
         # DynamoDB: an update that only removes attributes does not create an item.
         update=Update(tuple(actions), creates=bool(aside)),
-        condition=all_of(attributes_unchanged(seen)),
+        condition=all_of([scope.is_entity(plan), *attributes_unchanged(seen)]),
         returns_on_failure=True,
     )
     return Write(
@@ -167,7 +167,7 @@ def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flo
     if not reason:
         raise DataError(f"hold() of {plan.name} takes a non-empty reason, got ''.")
     arguments = scope.bind(plan, given)
-    conditions: list[Condition] = [_is_entity(plan), Not(Exists((PURGING,)))]
+    conditions: list[Condition] = [scope.is_entity(plan), Not(Exists((PURGING,)))]
     if plan.ttl is not None:
         conditions.append(Not(Exists((plan.attributes[plan.ttl].wire,))))
     note: AttributeValue = {"M": {"reason": {"S": reason}, "at": {"S": stamp(scope.now())}}}
@@ -200,7 +200,7 @@ def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Non
         table=scope.table(plan.table),
         key=plan.key_from(arguments),
         update=Update((Remove((HELD,)),), creates=False),
-        condition=all_of([_is_entity(plan), Exists((HELD,))]),
+        condition=all_of([scope.is_entity(plan), Exists((HELD,))]),
     )
     try:
         yield from send(action, scope.retries)
@@ -257,7 +257,3 @@ def _check_missing(
     if where is not None:
         raise condition_error(scope, write, None)
     return write
-
-
-def _is_entity(plan: Plan) -> Condition:
-    return plan.is_entity

@@ -29,6 +29,7 @@ from solotable.errors import (
     DataError,
     DeclarationError,
     SolotableError,
+    UnknownEntity,
     VersionConflict,
 )
 
@@ -180,6 +181,8 @@ def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableE
         # A caller that has read the entity gets a conflict instead, because the entity was deleted.
         if reason is not None and (write.expected_version is None or not plan.recognises(item)):
             return AlreadyExists(f"{capitalize(write.title)}: {reason}.", item=item)
+    if item is not None and not plan.recognises(item):
+        return _other_item_error(scope, write, item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
             return AlreadyExists(f"{capitalize(write.title)}: it already exists.", item=item, found=found)
@@ -190,9 +193,33 @@ def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableE
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
     state = "the item does not exist" if found is None else "the stored item does not meet it"
-    if item is not None and not plan.recognises(item):
-        state = f"{tag_of(plan.table, item) or 'another item'} is stored under the same key"
-    message = f"{capitalize(write.title)}: {condition} was required, but {state}."
+    return _failed(f"{capitalize(write.title)}: {condition} was required, but {state}.", item, found)
+
+
+def _other_item_error(scope: Scope, write: Write, item: Item) -> SolotableError:
+    """Return the error of a write whose key holds an item that is not this entity."""
+    plan, title = write.plan, capitalize(write.title)
+    if write.creates:
+        stored = tag_of(plan.table, item) or f"an item without a type tag ({plan.table.tag})"
+        return AlreadyExists(f"{title}: {stored} is stored under the same key.", item=item)
+    try:
+        other = scope.known(plan.table, item)
+    except UnknownEntity as error:
+        return UnknownEntity(f"{title}: {error} Nothing was written.", tag=error.tag, item=item)
+    if write.expected_version is not None:
+        return conflict(write, item, None, write.expected_version)
+    if write.needs_item:
+        return not_found(plan, write.given)
+    kind = tag_of(plan.table, item) if other is None else other.name
+    return _failed(
+        f"{title}: {kind} is stored under the same key, and a write of {plan.name} does not change it; "
+        f"give the two entities different keys.",
+        item,
+        None,
+    )
+
+
+def _failed(message: str, item: Item | None, found: Any) -> ConditionFailed:
     error = ConditionFailed(message, item=item)
     error.args = (message,)
     error.found = found

@@ -64,7 +64,9 @@ def prepare_put(scope: Scope, entity: Entity) -> PreparedPut:
         values[plan.version] = version + 1
     if plan.is_stamped:
         _stamp(scope, plan, values)
-    changed = {name: value for name, value in values.items() if before.get(name) is not value}
+    changed: dict[str, Any] = {}
+    if plan.tenant is not None or plan.version is not None or plan.is_stamped:
+        changed = {name: value for name, value in values.items() if before.get(name) is not value}
     item = plan.encode(values, entity.unknown_attributes)
     plan.check(values)
     return PreparedPut(plan, entity, entity.model_copy(update=changed), values, item, version)
@@ -155,8 +157,10 @@ def _plain_put(
     conditions = [*also]
     if creates:
         conditions.append(scope.absent(plan))
-    if expected is not None:
-        conditions.append(version_is(plan, expected))
+    elif expected is not None:
+        conditions += (scope.is_entity(plan), version_is(plan, expected))
+    else:
+        conditions.append(scope.replaceable(plan))
     if where is not None:
         conditions.append(where)
     if plan.schema_versions.declared and not creates:
@@ -168,8 +172,8 @@ def _plain_put(
         action=PutItem(
             table=scope.table(plan.table),
             item=prepared.item,
-            condition=all_of(conditions) if conditions else None,
-            returns_on_failure=bool(conditions),
+            condition=all_of(conditions),
+            returns_on_failure=True,
         ),
         mine=prepared.mine,
         after=prepared.after,
@@ -249,7 +253,9 @@ def plan_delete(
         before = yield from load_stored(scope, plan, key)
         derived_absent = before is None
         derived_from = {} if before is None else before.wire_values(plan, source_fields(plan))
-    conditions = [scope.not_another_entity(plan) if expected is None else version_is(plan, expected)]
+    conditions = [scope.replaceable(plan) if expected is None else scope.is_entity(plan)]
+    if expected is not None:
+        conditions.append(version_is(plan, expected))
     if derived_absent and expected is None:
         conditions.append(scope.absent(plan))
     conditions += fields_unchanged(plan, derived_from)
@@ -263,7 +269,7 @@ def plan_delete(
         key=key,
         condition=condition,
         returns="ALL_OLD",
-        returns_on_failure=condition is not None,
+        returns_on_failure=True,
     )
     return Write(
         plan=plan,

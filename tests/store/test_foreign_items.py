@@ -1,0 +1,171 @@
+"""A write never changes or removes an item that it does not recognise, and loses no attribute of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pytest
+
+from solotable import FROM_SCOPE, Database, Entity, Index, Key, SoftDelete, Store, Table, Version
+from solotable._values import Item
+from solotable.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    TransactionFailed,
+    UnknownEntity,
+    VersionConflict,
+)
+from tests.store.opening import Opening
+
+people = Table("People", indexes=[Index("GSI1"), Index("GSI2")])
+
+
+class Person(Entity, table=people):
+    """A plain entity."""
+
+    key = Key("PERSON#{name}", "PERSON")
+    name: str
+    city: str = ""
+
+
+class Member(Entity, table=people):
+    """Another entity under the same key."""
+
+    key = Key("PERSON#{name}", "PERSON")
+    name: str
+    version: Annotated[int, Version()] = 0
+
+
+class Guest(Entity, table=people):
+    """An entity with soft deletes under the same key."""
+
+    key = Key("PERSON#{name}", "PERSON")
+    deletion = SoftDelete(grace=timedelta(days=1))
+    name: str
+
+
+UNTAGGED: Item = {
+    "PK": {"S": "PERSON#zoe"},
+    "SK": {"S": "PERSON"},
+    "name": {"S": "zoe"},
+    "version": {"N": "3"},
+    "precious": {"S": "yes"},
+}
+NEWER: Item = {**UNTAGGED, "_type": {"S": "Robot"}}
+
+
+@pytest.fixture
+def db(opening: Opening) -> Database:
+    return opening(people)
+
+
+def _transaction(work: Callable[[Any], Any]) -> Callable[[Database], Any]:
+    def run(db: Database) -> Any:
+        with db.transaction() as tx:
+            work(tx)
+
+    return run
+
+
+WRITES: dict[str, Callable[[Database], Any]] = {
+    "put": lambda db: db.put(Person(name="zoe")),
+    "put a version": lambda db: db.put(Member(name="zoe", version=3)),
+    "update": lambda db: db.update(Person, name="zoe", set={"city": "Bern"}),
+    "delete": lambda db: db.delete(Person, name="zoe"),
+    "delete a version": lambda db: db.delete(Member, name="zoe", version=3),
+    "soft delete": lambda db: db.delete(Guest, name="zoe"),
+    "modify": lambda db: db.modify(Person, lambda person: person, name="zoe", default=Person(name="zoe")),
+}
+IN_TRANSACTION: dict[str, Callable[[Database], Any]] = {
+    "put": _transaction(lambda tx: tx.put(Person(name="zoe"))),
+    "update": _transaction(lambda tx: tx.update(Person, name="zoe", set={"city": "Bern"})),
+    "delete": _transaction(lambda tx: tx.delete(Person, name="zoe")),
+    "delete a version": _transaction(lambda tx: tx.delete(Member, name="zoe", version=3)),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+@pytest.mark.parametrize("stored", [UNTAGGED, NEWER], ids=["untagged", "newer"])
+def test_no_write_touches_an_item_that_no_entity_recognises(
+    db: Database, opening: Opening, verb: str, stored: Item
+) -> None:
+    opening.plant(people, stored)
+    with pytest.raises(UnknownEntity) as rejected:
+        WRITES[verb](db)
+    assert rejected.value.item == stored
+    assert opening.raw(people) == [stored]
+
+
+@pytest.mark.parametrize("verb", IN_TRANSACTION)
+@pytest.mark.parametrize("stored", [UNTAGGED, NEWER], ids=["untagged", "newer"])
+def test_no_transaction_touches_an_item_that_no_entity_recognises(
+    db: Database, opening: Opening, verb: str, stored: Item
+) -> None:
+    opening.plant(people, stored)
+    with pytest.raises(TransactionFailed) as rejected:
+        IN_TRANSACTION[verb](db)
+    assert isinstance(rejected.value.failures[0].error, UnknownEntity)
+    assert opening.raw(people) == [stored]
+
+
+@pytest.mark.parametrize("stored", [UNTAGGED, NEWER], ids=["untagged", "newer"])
+def test_a_create_over_an_unknown_item_says_that_something_exists(
+    db: Database, opening: Opening, stored: Item
+) -> None:
+    opening.plant(people, stored)
+    for entity in (Person(name="zoe"), Member(name="zoe"), Guest(name="zoe")):
+        with pytest.raises(AlreadyExists, match="stored under the same key"):
+            db.create(entity)
+    assert opening.raw(people) == [stored]
+
+
+def test_no_write_replaces_an_item_of_another_entity(db: Database, opening: Opening) -> None:
+    db.put(Person(name="zoe", city="Bern"))
+    stored = opening.raw(people)
+    with pytest.raises(ConditionFailed, match="Person is stored under the same key"):
+        db.put(Guest(name="zoe"))
+    with pytest.raises(ConditionFailed, match="Person is stored under the same key"):
+        db.put(Member(name="zoe"))
+    with pytest.raises(VersionConflict):
+        db.put(Member(name="zoe", version=1))
+    with pytest.raises(AlreadyExists):
+        db.create(Guest(name="zoe"))
+    assert opening.raw(people) == stored
+
+
+def test_writes_of_recognised_items_cost_what_they_did(db: Database, opening: Opening) -> None:
+    db.put(Person(name="ana"))
+    db.put(Person(name="ana", city="Bern"))
+    assert db.delete(Person, name="ana") == Person(name="ana", city="Bern")
+    assert db.delete(Person, name="ana") is None
+    assert len(opening.spy.sent) == 4
+
+
+crew = Table("Crew", tenant="tenant_id")
+
+
+class Sailor(Entity, table=crew):
+    """An entity of a tenant."""
+
+    key = Key("TENANT#{tenant_id}", "SAILOR#{name}")
+    tenant_id: str = FROM_SCOPE
+    name: str
+
+
+def test_a_put_never_replaces_an_item_that_names_another_tenant(opening: Opening) -> None:
+    db: Store = opening(crew).tenant("acme")
+    other: Item = {
+        "PK": {"S": "TENANT#acme"},
+        "SK": {"S": "SAILOR#zoe"},
+        "_type": {"S": "Sailor"},
+        "tenant_id": {"S": "other"},
+        "name": {"S": "zoe"},
+    }
+    opening.plant(crew, other)
+    with pytest.raises(Exception, match="names another tenant"):
+        db.put(Sailor(name="zoe"))
+    with pytest.raises(Exception, match="names another tenant"):
+        db.delete(Sailor, name="zoe")
+    assert opening.raw(crew) == [other]
