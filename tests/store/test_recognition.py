@@ -9,7 +9,14 @@ from pydantic import BaseModel
 
 from solotable import Entity, Index, Key, Query, Table, pattern
 from solotable._values import Item
-from solotable.errors import AlreadyExists, ConditionFailed, DeclarationError, NotFound, UnknownEntity
+from solotable.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    DataError,
+    DeclarationError,
+    NotFound,
+    UnknownEntity,
+)
 
 from .opening import Opening
 
@@ -222,3 +229,45 @@ def test_a_table_with_tags_accepts_keys_that_only_tags_tell_apart() -> None:
         two: str
 
     assert len(table.plans) == 2
+
+
+def test_reads_of_several_items_can_skip_unknown_ones(opening: Opening) -> None:
+    db = opening(untagged)
+    db.put(User(user="zoe", city="Oslo"))
+    for number in range(3):
+        db.put(Photo(user="zoe", photo=f"p{number}"))
+    opening.plant(untagged, {**STRANGER, "GSI1PK": {"S": "CITY#Oslo"}, "GSI1SK": {"S": "zz"}})
+    query = User.of_city("Oslo")
+    reads: list[Any] = [
+        lambda **more: db.page(query, **more),
+        lambda **more: list(db.all(query, **more)),
+        lambda **more: db.first(query.descending(), **more),
+        lambda **more: db.count(query, **more),
+        lambda **more: db.collection(User, Photo, user="zoe", **more),
+        lambda **more: list(db.all(query.select(Name), **more)),
+    ]
+    for read in reads:
+        with pytest.raises(UnknownEntity, match='unknown="skip"'):
+            read()
+    page = db.page(query, unknown="skip")
+    assert ([each.user for each in page], page.skipped, page.scanned) == (["zoe"], 1, 2)
+    assert [each.user for each in db.all(query, unknown="skip")] == ["zoe"]
+    first = db.first(query.descending(), unknown="skip")
+    assert first is not None
+    assert first.user == "zoe"
+    assert db.count(query, unknown="skip") == 1
+    assert len(db.collection(User, Photo, user="zoe", unknown="skip")[1]) == 3
+    with pytest.raises(DataError, match='unknown= is "raise" or "skip"'):
+        db.page(query, unknown="ignore")  # type: ignore[arg-type]  # what the test is about
+
+
+def test_a_cursor_is_valid_whatever_is_done_with_unknown_items(opening: Opening) -> None:
+    db = opening(untagged)
+    for name in ("a", "c"):
+        db.put(User(user=name, city="Oslo"))
+    opening.plant(untagged, {**STRANGER, "GSI1PK": {"S": "CITY#Oslo"}, "GSI1SK": {"S": "b"}})
+    first = db.page(User.of_city("Oslo"), limit=1)
+    with pytest.raises(UnknownEntity):
+        db.page(User.of_city("Oslo"), limit=1, cursor=first.cursor)
+    second = db.page(User.of_city("Oslo"), limit=1, cursor=first.cursor, unknown="skip")
+    assert ([each.user for each in second], second.skipped) == (["c"], 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 from solotable._entities.codecs.item_decoder import STORED
 from solotable._entities.declare.fields import is_from_scope
@@ -28,6 +28,9 @@ from solotable.errors import DataError, DeclarationError, TenantViolation, Unkno
 
 from .cursors import CursorSigner
 from .retry import Retries
+
+#: What to do with an item that no entity matches.
+Unknown = Literal["raise", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class Scope:
     #: The actor and the request id that audit events record.
     actor: Actor | None = None
     request_id: str | None = None
+    #: What a read of several items does with an item that no entity matches.
+    unknown: Unknown = "raise"
 
     def of_tenant(self, tenant: str) -> Scope:
         """Return the scope of one tenant."""
@@ -73,6 +78,12 @@ class Scope:
     def acting(self, actor: Actor, request_id: str | None) -> Scope:
         """Return the scope in which an actor writes."""
         return replace(self, actor=actor, request_id=request_id)
+
+    def reading(self, unknown: Unknown) -> Scope:
+        """Return the scope of a read that raises UnknownEntity, or skips items that no entity matches."""
+        if unknown not in ("raise", "skip"):
+            raise DataError(f'unknown= is "raise" or "skip", got {unknown!r}.')
+        return self if unknown == self.unknown else replace(self, unknown=unknown)
 
     def table(self, table: Table) -> str:
         """Return the name of a table in the engine."""
@@ -133,11 +144,17 @@ class Scope:
         return admit
 
     def known(self, table: Table, item: Item) -> Plan | None:
-        """Return the plan of an item's entity, None for an internal item; raise UnknownEntity otherwise."""
+        """Return the plan of an item's entity; None for an internal item, or an unknown one to be skipped."""
         plan = recognise(table, item)
-        if plan is None and not is_internal(table, item):
+        if plan is None and self.unknown == "raise" and not is_internal(table, item):
             raise unknown_entity(table, item)
         return plan
+
+    def is_unknown(self, table: Table, item: Item | None) -> bool:
+        """Return whether a read skips an item because no entity matches it."""
+        if self.unknown == "raise" or item is None:
+            return False
+        return recognise(table, item) is None and not is_internal(table, item)
 
     def check_tenant(self, plan: Plan, entity: Any) -> None:
         """Raise TenantViolation for an entity that names another tenant, even under a key of this one."""
@@ -232,7 +249,8 @@ def unknown_entity(table: Table, item: Item) -> UnknownEntity:
         key = {name: item.get(name) for name in table.key_names}
         why = f"has the key {key}, which matches the key of no entity"
     return UnknownEntity(
-        f"An item of table {table.name!r} {why}; import the module that declares it, or repair the item.",
+        f"An item of table {table.name!r} {why}; import the module that declares it, or repair the item. "
+        f'A read of several items can skip it: unknown="skip".',
         tag=tag,
         item=item,
     )

@@ -21,11 +21,13 @@ class Page(Generic[RowT]):
     cursor: str | None
     #: How many items were read for the page, those that a filter dropped included.
     scanned: int
+    #: How many items no entity matches; only with `unknown="skip"`.
+    skipped: int = 0
 
     @classmethod
     def of(cls, filled: FilledPage) -> Page[RowT]:
         """Return a page of what a flow found."""
-        return cls(filled.rows, filled.cursor, filled.scanned)
+        return cls(filled.rows, filled.cursor, filled.scanned, filled.skipped)
 
     def __iter__(self) -> Iterator[RowT]:
         return iter(self.items)

@@ -16,7 +16,7 @@ from solotable._flows.reads import get as get_flows
 from solotable._flows.reads import query as query_flows
 from solotable._flows.reads import scan as scan_flows
 from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope
+from solotable._flows.scope import Scope, Unknown
 from solotable._flows.transactions.commit import perform
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable._flows.writes import batch as batch_flows
@@ -196,16 +196,20 @@ def page(
     cursor: str | None = None,
     where: Where[RowT] = None,
     work: int = query_flows.DEFAULT_WORK,
+    unknown: Unknown = "raise",
 ) -> Flow[Page[RowT]]:
     """Return a page of up to `limit` rows and the cursor of the next page."""
     found = yield from query_flows.page(
-        scope, filtered("page", pattern, where), limit=limit, cursor=cursor, work=work
+        scope.reading(unknown), filtered("page", pattern, where), limit=limit, cursor=cursor, work=work
     )
     return Page.of(found)
 
 
-def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[list[RowT]]:
+def query(
+    scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
+) -> Flow[list[RowT]]:
     """Return all rows of a query, for results that fit in memory."""
+    scope = scope.reading(unknown)
     prepared = query_flows.prepare(scope, filtered("query", pattern, where))
     found: list[RowT] = []
     start = None
@@ -217,12 +221,16 @@ def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> F
             return found
 
 
-def count(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[int]:
+def count(
+    scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
+) -> Flow[int]:
     """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
-    return query_flows.count(scope, filtered("count", pattern, where))
+    return query_flows.count(scope.reading(unknown), filtered("count", pattern, where))
 
 
-def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) -> Flow[list[E]]:
+def scan(
+    scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int, unknown: Unknown = "raise"
+) -> Flow[list[E]]:
     """Return all items of an entity by reading its whole table; reads at most `budget` items.
 
     Requires the scope of an admin store.
@@ -232,7 +240,7 @@ def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) 
     start = None
     while True:
         part = scan_flows.ScanPart(segment=0, segments=1, start=start, budget=budget)
-        some = yield from scan_flows.rows(scope, entity.plan(), condition_, part)
+        some = yield from scan_flows.rows(scope.reading(unknown), entity.plan(), condition_, part)
         found += some.rows
         budget, start = budget - some.scanned, some.last_key
         if start is None:

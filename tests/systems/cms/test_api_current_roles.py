@@ -271,7 +271,7 @@ def test_c0_7_a_token_without_the_address_cannot_change_its_own_users_record(cli
 
 
 def test_c0_7_an_installation_can_reject_unknown_users(tmp_path: Path) -> None:
-    with opened(tmp_path, unknown_users="refuse") as client:
+    with opened(tmp_path, unknown_users="reject") as client:
         add(client, email="eve@x.example")
         assert reads(client, token("sub-1", "EDITOR", email="eve@x.example")) == 200
         assert reads(client, token("sub-2", "EDITOR", email="stranger@x.example")) == 403

@@ -358,10 +358,10 @@ def test_an_entity_that_takes_anothers_place_is_two_changes_of_one_sequence() ->
         after=dog,
         by_ttl=False,
     )
-    gone, made = changes_of(scope(), [], "refuse", told)
+    gone, made = changes_of(scope(), [], told)
     assert (gone.entity, gone.kind, gone.after, gone.sequence) == (Cat, "removed", None, "5")
     assert (made.entity, made.kind, made.before, made.current) == (Dog, "inserted", None, Dog(name="Rex"))
-    assert [each.entity for each in changes_of(scope(), [Dog.plan()], "refuse", told)] == [Dog]
+    assert [each.entity for each in changes_of(scope(), [Dog.plan()], told)] == [Dog]
 
 
 def test_two_changes_of_one_record_are_handed_out_before_its_place_is_taken() -> None:

@@ -44,7 +44,7 @@ def build_plan(
     flat: bool,
     is_global: bool,
     schema_version: int | None = None,
-    newer: Newer = "refuse",
+    newer: Newer = "raise",
 ) -> Plan:
     """Compile an entity class, or raise DeclarationError with the mistake."""
     draft = _draft(entity, table, tag=tag, flat=flat, tenant=None if is_global else table.tenant)

@@ -57,7 +57,7 @@ class Entity(BaseModel):
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
         schema_version: int | None = None,
-        newer: Newer = "refuse",
+        newer: Newer = "raise",
         **settings: Any,
     ) -> None:
         super().__init_subclass__(**settings)
@@ -71,7 +71,7 @@ class Entity(BaseModel):
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
         schema_version: int | None = None,
-        newer: Newer = "refuse",
+        newer: Newer = "raise",
         **settings: Any,
     ) -> None:
         super().__pydantic_init_subclass__(**settings)

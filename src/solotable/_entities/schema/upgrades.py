@@ -10,7 +10,7 @@ from solotable.errors import DataError, StoredDataError
 #: The attributes of an item as Python values, by their stored names, without keys and tag.
 Record = dict[str, Any]
 Step = Callable[[Record], Record]
-Newer = Literal["refuse", "read"]
+Newer = Literal["raise", "read"]
 
 #: Errors of an upgrade function that get a message; other errors pass through.
 _FAULTS: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

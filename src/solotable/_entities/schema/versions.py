@@ -93,7 +93,7 @@ class SchemaVersions:
         """Return a stored item in the current schema version; the same object if it already has it."""
         stored = self.version_of(item)
         if stored >= self.current:
-            if self.newer == "refuse" and self.is_newer(item):
+            if self.newer == "raise" and self.is_newer(item):
                 raise self.newer_error(item)
             return item
         record = self._record(item)

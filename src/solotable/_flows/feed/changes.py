@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
@@ -13,13 +13,11 @@ from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._flows.scope import Scope
 from solotable._values import Item
-from solotable.errors import DeclarationError, UnknownEntity
+from solotable.errors import DeclarationError
 
 from .streams import Kind, Record
 
 E_co = TypeVar("E_co", bound=Entity, covariant=True)
-#: What to do with an item whose type tag belongs to no entity.
-Unknown = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +45,13 @@ class Changed(Generic[E_co]):
         return found
 
 
-def changes_of(
-    scope: Scope, wanted: Collection[Plan], unknown: Unknown, record: Record
-) -> Iterator[Changed[Any]]:
+def changes_of(scope: Scope, wanted: Collection[Plan], record: Record) -> Iterator[Changed[Any]]:
     """Yield the changes of a record: none, one, or two if an item of another entity replaced the old one.
 
     An empty `wanted` selects all entities.
     """
     table = record.table
-    before, after = (_plan(scope, table, item, unknown) for item in (record.before, record.after))
+    before, after = (_plan(scope, table, item) for item in (record.before, record.after))
     for plan in (before,) if before is after else (before, after):
         if plan is None or (wanted and not any(plan is each for each in wanted)):
             continue
@@ -92,22 +88,9 @@ def is_own(table: Table, item: Item | None, tag: str) -> bool:
     return item is not None and item.get(table.internal_tag) == {"S": tag}
 
 
-def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Plan | None:
+def _plan(scope: Scope, table: Table, item: Item | None) -> Plan | None:
     if item is None:
         return None
-    plan = _known(scope, table, item, unknown)
+    plan = scope.known(table, item)
     # Reads hide a soft-deleted entity, although its item exists until the purge.
     return None if plan is not None and plan.deletion is not None and DELETED_AT in item else plan
-
-
-def _known(scope: Scope, table: Table, item: Item, unknown: Unknown) -> Plan | None:
-    if unknown == "skip":
-        return table.recognise(item)
-    try:
-        return scope.known(table, item)
-    except UnknownEntity as error:
-        raise UnknownEntity(
-            f'{error} To skip such changes, use changes(..., unknown="skip").',
-            tag=error.tag,
-            item=item,
-        ) from error

@@ -117,18 +117,18 @@ def rows(scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int |
         return Rows([], None, 0)
     if prepared.sharded_read is not None:
         batch = yield from read_merged(scope, prepared.sharded_read, start, limit)
-        found, items = yield from _decode_rows(scope, prepared, batch.items)
-        return Rows(found, batch.last_key, batch.scanned, items)
+        found, items, skipped = yield from _decode_rows(scope, prepared, batch.items)
+        return Rows(found, batch.last_key, batch.scanned, items, skipped)
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from send(request, scope.retries)
-    found, items = yield from _decode_rows(scope, prepared, decode_items(reply.items or ()))
-    return Rows(found, reply.last_key or None, reply.scanned, items)
+    found, items, skipped = yield from _decode_rows(scope, prepared, decode_items(reply.items or ()))
+    return Rows(found, reply.last_key or None, reply.scanned, items, skipped)
 
 
 def _decode_rows(
     scope: Scope, prepared: PreparedQuery, items: Sequence[Item]
-) -> Flow[tuple[list[Any], Sequence[Item]]]:
-    """Decode items, fetched whole if needed; return the visible rows and their items."""
+) -> Flow[tuple[list[Any], Sequence[Item], int]]:
+    """Decode items, fetched whole if needed; return visible rows, their items, and how many are unknown."""
     query, plan = prepared.query, prepared.plan
     whole: Sequence[Item | None] = items
     if prepared.hydrates:
@@ -136,10 +136,14 @@ def _decode_rows(
         whole = yield from fetch(scope, plan, keys, consistent=False)
     row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
     found = [None if item is None else row_of(item) for item in whole]
+    skipped = 0
     if any(row is None for row in found):
+        skipped = sum(
+            row is None and scope.is_unknown(plan.table, item) for row, item in zip(found, whole, strict=True)
+        )
         visible = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
         found, items = [row for row, _ in visible], [item for _, item in visible]
-    return found, items
+    return found, items, skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,8 @@ class FilledPage:
     rows: list[Any]
     cursor: str | None
     scanned: int
+    #: The number of items that no entity matches, which were skipped.
+    skipped: int = 0
 
 
 def page(
@@ -160,11 +166,11 @@ def page(
     prepared = prepare(scope, query)
     start = None if cursor is None else scope.cursor_signer.verify(cursor, prepared.bound_to)
     found: list[Any] = []
-    scanned = 0
+    scanned = skipped = 0
     while True:
         missing = limit - len(found)
         batch = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
-        scanned += batch.scanned
+        scanned, skipped = scanned + batch.scanned, skipped + batch.skipped
         found += batch.rows[:missing]
         if len(batch.rows) > missing:
             last = batch.items[missing - 1]
@@ -174,7 +180,7 @@ def page(
         if start is None or len(found) == limit or scanned >= work:
             break
     next_cursor = None if start is None else scope.cursor_signer.sign(start, prepared.bound_to)
-    return FilledPage(found, next_cursor, scanned)
+    return FilledPage(found, next_cursor, scanned, skipped)
 
 
 def _at_once(missing: int, scanned: int, found: int, work: int) -> int:

@@ -54,9 +54,5 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
         segments=part.segments if part.segments > 1 else None,
     )
     reply = yield from send(request, scope.retries)
-    items = decode_items(reply.items or ())
-    if not plan.table.tag_required:
-        # The filter lets items of other entities pass, and items that no entity matches.
-        items = [item for item in items if plan.recognises(item)]
-    found = [scope.admit(plan, item) for item in items]
+    found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
     return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

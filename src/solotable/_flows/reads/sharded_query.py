@@ -37,6 +37,8 @@ class Rows:
     scanned: int
     #: The items that the query returned for the rows, in the same order.
     items: Sequence[Item] = ()
+    #: The number of items that no entity matches, which were skipped.
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from solotable._flows.feed.changes import Changed
 from solotable._flows.jobs import purge_queue, tenant_erasure
 from solotable._flows.jobs.tenant_erasure import Erasure
 from solotable._flows.reads import scan
-from solotable._flows.scope import Scope
+from solotable._flows.scope import Scope, Unknown
 from solotable._flows.traits import leases, outbox, soft_delete
 from solotable._protocol.engine import AsyncEngine
 from solotable._store.arguments import (
@@ -126,7 +126,13 @@ class AsyncAdminStore(_AsyncOpenStore):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     async def scan(
-        self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1
+        self,
+        entity: type[E],
+        *,
+        where: Where[E] = None,
+        budget: int,
+        segments: int = 1,
+        unknown: Unknown = "raise",
     ) -> AsyncIterator[E]:
         """Iterate over all entities of a class by reading the whole table, at most `budget` items of it."""
         for segment in range(segments):
@@ -134,7 +140,7 @@ class AsyncAdminStore(_AsyncOpenStore):
             while True:
                 some = await self._run(
                     scan.rows(
-                        self._scope,
+                        self._scope.reading(unknown),
                         check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.ScanPart(segment=segment, segments=segments, start=start, budget=budget),

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.table import Table
-from solotable._flows.feed.changes import Unknown, changes_of, tables_of
+from solotable._flows.feed.changes import changes_of, tables_of
 from solotable._flows.feed.checkpoints import Checkpoint
 from solotable._flows.feed.feed import Feed, Since
-from solotable._flows.scope import Scope
+from solotable._flows.scope import Scope, Unknown
 from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.arguments import check_class
 from solotable._store.runner import arun, run
@@ -33,7 +33,7 @@ class FeedOptions(TypedDict, total=False):
     poll_seconds: float
     #: The table that is read, where several are open; without it all that have a stream.
     table: Table
-    #: Items with a type tag that no entity has: "refuse" unless "skip".
+    #: Items that no entity matches: "raise" unless "skip".
     unknown: Unknown
     #: Forget the consumer's checkpoints and begin at `since`.
     restart: bool
@@ -49,7 +49,7 @@ def feed_of(scope: Scope, entities: Sequence[type[Entity]], options: FeedOptions
     return Feed(
         scope,
         tables_of(scope, plans, options.get("table")),
-        partial(changes_of, scope, plans, options.get("unknown", "refuse")),
+        partial(changes_of, scope.reading(options.get("unknown", "raise")), plans),
         consumer=options.get("consumer"),
         since=options.get("since", "earliest"),
         restart=options.get("restart", False),

@@ -12,6 +12,7 @@ from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.query import Query
 from solotable._flows.reads import collection, query
 from solotable._flows.reads import get as read
+from solotable._flows.scope import Unknown
 from solotable._store.arguments import (
     Where,
     check_class,
@@ -60,36 +61,56 @@ class Reads(StoreBase):
         cursor: str | None = None,
         where: Where[RowT] = None,
         work: int = query.DEFAULT_WORK,
+        unknown: Unknown = "raise",
     ) -> Page[RowT]:
         """Return a page of up to `limit` rows and the cursor of the next page.
 
-        With a filter it reads until the page is full or `work` items were read.
+        With a filter it reads until the page is full or `work` items were read. An item that no entity
+        matches raises UnknownEntity; `unknown="skip"` skips it.
         """
         asked = filtered("page", pattern, where)
-        return Page.of(self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
+        scope = self._scope.reading(unknown)
+        return Page.of(self._run(query.page(scope, asked, limit=limit, cursor=cursor, work=work)))
 
-    def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> Iterator[RowT]:
+    def all(
+        self, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
+    ) -> Iterator[RowT]:
         """Iterate over all rows, page by page as they are needed."""
-        prepared = query.prepare(self._scope, filtered("all", pattern, where))
+        scope = self._scope.reading(unknown)
+        prepared = query.prepare(scope, filtered("all", pattern, where))
         start = None
         while True:
-            some = self._run(query.rows(self._scope, prepared, start, None))
+            some = self._run(query.rows(scope, prepared, start, None))
             yield from some.rows
             start = some.last_key
             if start is None:
                 return
 
-    def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
+    def first(
+        self, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
+    ) -> RowT | None:
         """Return the first row, or None."""
-        return next(iter(self.page(check_query("first", pattern), limit=1, where=where).items), None)
+        return next(
+            iter(self.page(check_query("first", pattern), limit=1, where=where, unknown=unknown).items), None
+        )
 
-    def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
-        """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
-        return self._run(query.count(self._scope, filtered("count", pattern, where)))
+    def count(self, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise") -> int:
+        """Return the number of rows; DynamoDB charges for reading them, but does not return them.
+
+        `unknown` matters only in a table that does not require type tags: its items are read and recognised.
+        """
+        return self._run(query.count(self._scope.reading(unknown), filtered("count", pattern, where)))
 
     @overload
     def collection(
-        self, root: type[A] | BoundKey[A], one: type[B] | BoundKey[B], /, *, most: int = 10_000, **key: Any
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        /,
+        *,
+        most: int = 10_000,
+        unknown: Unknown = "raise",
+        **key: Any,
     ) -> tuple[A | None, list[B]]: ...
 
     @overload
@@ -101,6 +122,7 @@ class Reads(StoreBase):
         /,
         *,
         most: int = 10_000,
+        unknown: Unknown = "raise",
         **key: Any,
     ) -> tuple[A | None, list[B], list[C]]: ...
 
@@ -114,12 +136,22 @@ class Reads(StoreBase):
         /,
         *,
         most: int = 10_000,
+        unknown: Unknown = "raise",
         **key: Any,
     ) -> tuple[A | None, list[B], list[C], list[D]]: ...
 
-    def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
+    def collection(
+        self,
+        /,
+        *members: type[Any] | BoundKey[Any],
+        most: int = 10_000,
+        unknown: Unknown = "raise",
+        **key: Any,
+    ) -> Any:
         """Return an entity and its related entities with one Query: `(survey, sections)`."""
-        found = self._run(collection.collection(self._scope, members_of(members), key, most=most))
+        found = self._run(
+            collection.collection(self._scope.reading(unknown), members_of(members), key, most=most)
+        )
         return collection.split_root(members[0], found)
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:

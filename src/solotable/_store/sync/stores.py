@@ -13,7 +13,7 @@ from solotable._flows.feed.changes import Changed
 from solotable._flows.jobs import purge_queue, tenant_erasure
 from solotable._flows.jobs.tenant_erasure import Erasure
 from solotable._flows.reads import scan
-from solotable._flows.scope import Scope
+from solotable._flows.scope import Scope, Unknown
 from solotable._flows.traits import leases, outbox, soft_delete
 from solotable._protocol.engine import Engine
 from solotable._store.arguments import (
@@ -123,14 +123,22 @@ class _OpenStore(Verbs):
 class AdminStore(_OpenStore):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
-    def scan(self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1) -> Iterator[E]:
+    def scan(
+        self,
+        entity: type[E],
+        *,
+        where: Where[E] = None,
+        budget: int,
+        segments: int = 1,
+        unknown: Unknown = "raise",
+    ) -> Iterator[E]:
         """Iterate over all entities of a class by reading the whole table, at most `budget` items of it."""
         for segment in range(segments):
             start = None
             while True:
                 some = self._run(
                     scan.rows(
-                        self._scope,
+                        self._scope.reading(unknown),
                         check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.ScanPart(segment=segment, segments=segments, start=start, budget=budget),

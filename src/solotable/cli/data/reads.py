@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,35 @@ from solotable.cli.options.database import (
     render_requests,
 )
 from solotable.cli.options.target import Target, target_options
-from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
+from solotable.cli.output import (
+    json_option,
+    note,
+    output_options,
+    plural,
+    print_json,
+    print_one,
+    print_rows,
+    row_of,
+)
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
     from solotable._entities.patterns.query import Query
+    from solotable._flows.scope import Unknown
 
 _DEFAULT_LIMIT = 50
 _DEFAULT_BUDGET = 100_000
+
+
+def skip_unknown_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --skip-unknown, which passes `unknown` to the command."""
+    return click.option(
+        "--skip-unknown",
+        "unknown",
+        flag_value="skip",
+        default="raise",
+        help="Skip items that no entity matches.",
+    )(command)
 
 
 @click.command(
@@ -89,6 +110,7 @@ def get(
 @click.option("--all", "everything", is_flag=True, help="Print all rows, page by page.")
 @click.option("--reverse", is_flag=True, help="Reverse the order of the pattern.")
 @click.option("--consistent", is_flag=True, help="Read the latest writes; not on global indexes.")
+@skip_unknown_option
 @click.option("--show-request", is_flag=True, help="Also print the requests, on standard error.")
 @output_options
 def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
@@ -101,6 +123,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     everything: bool,
     reverse: bool,
     consistent: bool,
+    unknown: Unknown,
     show_request: bool,
     output: str | None,
 ) -> None:
@@ -123,12 +146,12 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     columns = _columns(plan, wanted)
     with target.open(tables, plan.table, secret=secret) as opened:
         if everything:
-            rows = (row_of(row) for row in opened.store.all(wanted))
+            rows = (row_of(row) for row in opened.store.all(wanted, unknown=unknown))
             print_rows(rows, output, columns)
             if show_request:
                 _print_requests(opened)
             return
-        page = opened.store.page(wanted, limit=limit or _DEFAULT_LIMIT, cursor=cursor)
+        page = opened.store.page(wanted, limit=limit or _DEFAULT_LIMIT, cursor=cursor, unknown=unknown)
         if show_request:
             _print_requests(opened)
         signed = page.cursor if secret is not None else None
@@ -138,6 +161,8 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
             )
         else:
             print_rows([row_of(row) for row in page], output, columns)
+        if page.skipped:
+            note(f"Skipped {plural(page.skipped, 'item')} that no entity matches.")
         _note_next_page(page.cursor, signed, as_json=output == "json")
 
 
@@ -161,9 +186,16 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     show_default=True,
     help="Fail after reading this many items of the table.",
 )
+@skip_unknown_option
 @output_options
 def list_items(
-    entity: str, target: Target, limit: int | None, everything: bool, budget: int, output: str | None
+    entity: str,
+    target: Target,
+    limit: int | None,
+    everything: bool,
+    budget: int,
+    unknown: Unknown,
+    output: str | None,
 ) -> None:
     """Scan the table and print the items of ENTITY.
 
@@ -182,7 +214,9 @@ def list_items(
         raise click.UsageError("--all prints every row; omit --limit.")
     most = limit or _DEFAULT_LIMIT
     with open_admin_store(target.db, tables, plan.table) as store:
-        found: Iterable[Any] = store.scan(plan.entity, where=_tenant_filter(plan, target), budget=budget)
+        found: Iterable[Any] = store.scan(
+            plan.entity, where=_tenant_filter(plan, target), budget=budget, unknown=unknown
+        )
         rows = (row_of(each) for each in found)
         columns = list(plan.entity.model_fields)
         if everything:
@@ -203,11 +237,13 @@ def list_items(
 @click.argument("pattern")
 @click.argument("arguments", nargs=-1, metavar="NAME=VALUE...")
 @target_options
+@skip_unknown_option
 @json_option
 def count(
     pattern: str,
     arguments: tuple[str, ...],
     target: Target,
+    unknown: Unknown,
     as_json: bool,
 ) -> None:
     """Count the rows of a PATTERN.
@@ -219,7 +255,7 @@ def count(
     wanted = build_query(plan, found, arguments)
     target.require_tenant(plan, wanted.arguments)
     with target.open(tables, plan.table) as opened:
-        number = opened.store.count(wanted)
+        number = opened.store.count(wanted, unknown=unknown)
     if as_json:
         print_json({"count": number})
     else:

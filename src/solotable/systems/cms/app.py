@@ -91,7 +91,7 @@ def create_app(  # noqa: PLR0913 - the options of an installation, each a keywor
     `storage` keeps the bytes of files: a folder or a Storage; by default a folder that ends with the app.
     `deliver_seconds` delivers audit events in this process at this interval; without it run
     `solotable deliver` as a separate process. `pepper` is a secret that is mixed into digests of addresses.
-    `unknown_users="refuse"` rejects tokens of users that the tenant does not have; otherwise their claims
+    `unknown_users="reject"` rejects tokens of users that the tenant does not have; otherwise their claims
     count. `visitor_limits` are the rate limits of visitors' forms; `limiter_url` stores them, by default
     in this process only, None for no limits.
     """

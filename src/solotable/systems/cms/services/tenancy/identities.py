@@ -28,7 +28,7 @@ MAX_ADDRESSES = 8
 _MAX_ID = 128
 
 #: The roles of a token whose user the tenant does not have: those that it claims, or none.
-UnknownUsers = Literal["claims", "refuse"]
+UnknownUsers = Literal["claims", "reject"]
 
 
 class Identities:
