@@ -41,6 +41,7 @@ SECTIONS = {
         "lint": "solotable.cli.design.lint",
         "explain": "solotable.cli.data.explain",
         "schema": "solotable.cli.design.schema",
+        "adopt": "solotable.cli.design.adopt",
     },
     "Jobs": {
         "backfill": "solotable.cli.jobs.backfill:backfill",

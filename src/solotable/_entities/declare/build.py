@@ -112,6 +112,8 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
     """Compile fields and keys, and check each key against its table and the tenant."""
     name = entity.__name__
     infos = entity.model_fields
+    if table.preset is not None:
+        infos = {each: table.preset.complete(info) for each, info in infos.items()}
     annotations = {each: info.annotation for each, info in infos.items()}
     attributes = {each: attribute_of(name, each, info, flat=flat) for each, info in infos.items()}
     keys = _keys(entity, table, attributes, annotations)

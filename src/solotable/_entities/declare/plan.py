@@ -89,6 +89,8 @@ class Plan:
     tag_value: AttributeValue = field(init=False)
     #: The attributes that name the entity in an item: the type tag, or none.
     identity: Item = field(init=False)
+    #: The attributes that another library adds to each new item.
+    constants: Item = field(init=False)
     #: The condition of a write that the stored item is of this entity.
     is_entity: Condition = field(init=False)
     #: The condition of a write that the key is free, or that the stored item is of this entity.
@@ -110,6 +112,7 @@ class Plan:
         attributes = self.attributes.values()
         put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
         put(self, "identity", {} if table.tag is None else {table.tag: self.tag_value})
+        put(self, "constants", {} if table.preset is None else table.preset.constants)
         put(self, "is_entity", recognition.is_entity(table, tags))
         put(self, "is_replaceable", Or((Not(Exists((table.partition.name,))), self.is_entity)))
         put(self, "entity_filter", recognition.entity_filter(table, tags))
@@ -120,7 +123,7 @@ class Plan:
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Encode field values to an item with its keys, or raise ItemTooLarge."""
-        item: Item = dict(unknown) if unknown else {}
+        item: Item = {**self.constants, **unknown} if unknown else {**self.constants}
         item |= self.identity
         for name, wire, encode in self._encoders:
             try:

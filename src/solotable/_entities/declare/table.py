@@ -11,6 +11,7 @@ from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
+    from solotable._entities.adoption.presets import Preset
     from solotable._entities.keys.key import KeyFormat
     from solotable._values import Item
 
@@ -22,8 +23,8 @@ _TABLE_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{{SHORTEST_TABLE_NAME},{LONGEST_TABLE
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 #: The stream specification of CreateTable and UpdateTable.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-#: The attribute with the tag of internal items in a table whose entities have no tag.
-_INTERNAL_TAG = "_type"
+#: The attribute with the type tag, also of internal items in a table whose entities have no tag.
+_TAG = "_type"
 #: First segments of the partition keys of internal items, such as locks and tokens.
 INTERNAL_KINDS = frozenset(
     {
@@ -116,6 +117,9 @@ class Table:
     - `stream=True` records every change of an item, for the change feed.
     - `schema_version` names the attribute with an item's schema version.
     - `key_format` is the format of its keys; None is `KeyFormat()`.
+    - `adopt` names the library that wrote the table. It sets the defaults of `tag`, `tag_required` and
+      `key_format`, the format of datetime fields, the attributes of `Created()` and `Updated()` fields, and
+      the attributes that the library adds to its items.
     """
 
     def __init__(  # noqa: PLR0913 - the settings of a table, each by name
@@ -124,7 +128,7 @@ class Table:
         *,
         partition: str = "PK",
         sort: str | None = "SK",
-        tag: str | None = "_type",
+        tag: str | None = _TAG,
         tag_required: bool = True,
         indexes: Iterable[Index] = (),
         tenant: str | None = None,
@@ -133,6 +137,7 @@ class Table:
         stream: bool = False,
         schema_version: str = "_shape",
         key_format: KeyFormat | None = None,
+        adopt: Literal["electrodb", "onetable", "toolbox", "pynamodb"] | None = None,
     ) -> None:
         where = f"Table {name!r}"
         # The rule of CreateTable; other requests also accept a table's ARN.
@@ -145,10 +150,20 @@ class Table:
         self.name = name
         self.partition = KeyAttribute.parse(partition, where=where)
         self.sort = None if sort is None else KeyAttribute.parse(sort, where=where)
+        #: What the library that wrote the table stores; None for a table of solotable's own.
+        self.preset: Preset | None = None
+        if adopt is not None:
+            # Imported here, so that other tables do not load it.
+            from solotable._entities.adoption.presets import preset_of
+
+            self.preset = preset_of(adopt, where=where)
+            tag = self.preset.tag if tag == _TAG else tag
+            tag_required = tag_required and self.preset.tag_required
+            key_format = key_format or self.preset.key_format
         self.tag = None if tag is None else _named(tag, where)
         self.tag_required = tag_required and tag is not None
         #: The attribute with the tag of internal items, which entities without a tag need too.
-        self.internal_tag = self.tag or _INTERNAL_TAG
+        self.internal_tag = self.tag or _TAG
         self.tenant = tenant
         self.ttl = ttl
         self.flat = flat
