@@ -1,4 +1,4 @@
-"""Tools for tests of code that uses a store: a recording engine, a faulty engine, a controlled clock.
+"""Tools for tests of code that uses a store: recording and faulty engines, a clock, sample data.
 
 `plugin` offers them as pytest fixtures. Every pytest run loads it where this package is installed, so this
 package imports names on first use.
@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solotable.seeding import Factory, Row, seed, seed_async
+
     from .clock import Clock
     from .cost import assert_cost, assert_no_scan
     from .engines.faults import Fault, Faults
@@ -25,20 +27,28 @@ _HOMES = {
     "Journal": "engines.journal",
     "Record": "engines.journal",
     "RecordingEngine": "engines.recording",
+    "Factory": "solotable.seeding",
+    "Row": "solotable.seeding",
     "assert_cost": "cost",
     "assert_no_scan": "cost",
+    "seed": "solotable.seeding",
+    "seed_async": "solotable.seeding",
 }
 
 __all__ = [
     "Clock",
+    "Factory",
     "Fault",
     "Faults",
     "FaultyEngine",
     "Journal",
     "Record",
     "RecordingEngine",
+    "Row",
     "assert_cost",
     "assert_no_scan",
+    "seed",
+    "seed_async",
 ]
 
 
@@ -46,7 +56,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    module = home if home.startswith("solotable.") else f"{__name__}.{home}"
+    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
 

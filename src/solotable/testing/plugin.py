@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -126,6 +126,18 @@ def solotable_async_db(
 ) -> Callable[..., AsyncDatabase]:
     """Open the async form of the `solotable_db` store; it needs no event loop yet."""
     return lambda *tables: _solotable_store.async_database(tables or _models(pytestconfig))
+
+
+@pytest.fixture
+def solotable_seed(_solotable_store: StoreFixture) -> Callable[..., list[Any]]:
+    """Create sample entities in the test's store: `solotable_seed(User, count=5, tenant="acme")`."""
+    from solotable.seeding import seed
+
+    def create(entity: type[Any], /, *, tenant: str | None = None, **options: Any) -> list[Any]:
+        db = _solotable_store.database((entity.plan().table,))
+        return seed(db if tenant is None else db.tenant(tenant), entity, **options)
+
+    return create
 
 
 @pytest.fixture
