@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
     from ._store.handles.changes import AsyncChanges, Changes
     from ._store.handles.leases import AsyncLease, Lease
-    from ._store.page import Page
+    from ._store.page import Collection, Page
     from ._table import Table
     from .errors import (
         AlreadyExists,
@@ -167,7 +167,7 @@ _MODULES = {
     "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
     "_store.handles.changes": ("AsyncChanges", "Changes"),
     "_store.handles.leases": ("AsyncLease", "Lease"),
-    "_store.page": ("Page",),
+    "_store.page": ("Collection", "Page"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -189,6 +189,7 @@ __all__ = [
     "Changes",
     "Checkpoint",
     "Cipher",
+    "Collection",
     "Compressed",
     "ConditionFailed",
     "Corrupt",

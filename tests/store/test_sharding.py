@@ -187,7 +187,7 @@ def test_the_shard_of_a_parent_keeps_its_children_together(opening: Opening, db:
 
 
 def test_a_collection_over_shards_is_refused_in_words(db: Store) -> None:
-    with pytest.raises(DataError, match=r"has 4 shards, chosen by post_id.*declare shard_by="):
+    with pytest.raises(DataError, match=r"Post.key is stored in 4 partitions.*declare shard_by="):
         db.collection(Post, Reply)
 
 

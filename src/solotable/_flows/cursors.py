@@ -45,25 +45,40 @@ class CursorSigner:
                 f"make one with secrets.token_bytes(32)."
             )
 
-    def sign(self, key: Item, bound_to: bytes) -> str:
-        """Return the cursor of a key; `verify` accepts it only with the same `bound_to`."""
+    def sign(self, key: Item | None, bound_to: bytes) -> str:
+        """Return the cursor of a key; `verify` accepts it only with the same `bound_to`.
+
+        The cursor of None is the start of the range.
+        """
         body = dumps([_VERSION, int(self.clock() + self.lifetime_seconds), key])
         return urlsafe_b64encode(self._mac(self.secrets[0], body, bound_to) + body).rstrip(b"=").decode()
 
     def verify(self, cursor: str, bound_to: bytes) -> Item:
         """Return the key of a cursor; raise CursorRejected, with one text for every cause."""
+        key, _ = self.verify_any(cursor, (bound_to,))
+        if key is None:
+            raise CursorRejected(_REJECTED)
+        return key
+
+    def verify_any(self, cursor: str, bound_to: Sequence[bytes]) -> tuple[Item | None, int]:
+        """Return the key of a cursor, and the position of what it is bound to; raise CursorRejected."""
         raw = _decode(cursor)
         mac, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         # Try every secret, so that the duration does not show which one matches.
-        matches = [hmac.compare_digest(mac, self._mac(secret, body, bound_to)) for secret in self.secrets]
-        if not any(matches):
+        matches = [
+            at
+            for at, bound in enumerate(bound_to)
+            for secret in self.secrets
+            if hmac.compare_digest(mac, self._mac(secret, body, bound))
+        ]
+        if not matches:
             raise CursorRejected(_REJECTED)
         content: list[Any] = loads(body)
         version, expires_at, key = content
         if version != _VERSION or self.clock() > expires_at:
             raise CursorRejected(_REJECTED)
-        last_key: Item = key
-        return last_key
+        last_key: Item | None = key
+        return last_key, matches[0]
 
     @staticmethod
     def _mac(secret: bytes, body: bytes, bound_to: bytes) -> bytes:

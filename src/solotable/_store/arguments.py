@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.conditions import record
 from solotable._entities.patterns.pattern import BoundPattern
@@ -25,6 +24,8 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 #: A condition on an entity as a lambda: `lambda s: s.status != "archived"`. Its result is an int for type
 #: checkers, because `~` of a bool is an int.
 Where = Callable[[RowT], int] | None
+#: A member of a collection: a class by its primary key, another key, or a query.
+Member = type[EntityT] | BoundKey[EntityT] | Query[EntityT]
 #: The longest part of a string that an error quotes.
 _LONGEST_SHOWN = 40
 
@@ -77,7 +78,7 @@ def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Con
 def filtered(verb: str, pattern: Query[ModelT], where: Where[Any]) -> Query[ModelT]:
     """Return a query with one more condition."""
     query = check_query(verb, pattern)
-    return query if where is None else query.filtered(record(query.plan, where))
+    return query if where is None else query.where(where)
 
 
 def target_of(
@@ -97,13 +98,29 @@ def target_of(
     return plan, own, entity, version
 
 
-def members_of(members: Sequence[type[Entity] | BoundKey[Any]]) -> list[tuple[Plan, AccessPath]]:
-    """Return the plans and keys of a collection's members."""
-    found = []
+def members_of(
+    members: Sequence[type[Entity] | BoundKey[Any] | Query[Any]], key: Mapping[str, Any]
+) -> list[Query[Any]]:
+    """Return the queries of a collection's members: their own, or the parts of `key` that their key has."""
+    found: list[Query[Any]] = []
     for member in members:
+        if isinstance(member, Query):
+            found += member.parts
+            continue
         if isinstance(member, BoundKey):
             bound: BoundKey[Any] = member
         else:
             bound = BoundKey(check_class("collection", member), "key")
-        found.append((bound.entity.plan(), bound.path))
+        path = bound.path
+        own = {name: value for name, value in key.items() if name in path.fields}
+        found.append(Query(bound.entity.plan(), path, own))
+    if not found:
+        raise DataError("collection() takes the entities of a partition, got none.")
+    names = [part.plan.name for part in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"collection() groups items by class, got {twice} twice; remove one.")
+    unused = set(key) - {name for part in found for name in part.path.fields}
+    if unused:
+        raise DataError(f"No entity of the collection has the key part {', '.join(sorted(unused))}.")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -95,6 +95,25 @@ class Query(Generic[RowT_co]):
             field_path(self.plan, name)
         return cast("Query[ViewT]", replace(self, view=view))
 
+    def __or__(self, other: Query[ViewT]) -> Query[RowT_co | ViewT]:
+        """Return one query for the rows of both, in the order of the key, each as an entity of its class.
+
+        Both read the same partition of the same table or index.
+        """
+        given: object = other
+        return mixed((*self.parts, *other.parts)) if isinstance(given, Query) else NotImplemented
+
+    @property
+    def parts(self) -> tuple[Query[Any], ...]:
+        """The queries of a mixed query; of any other query, itself."""
+        return (self,)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every part of the sort key is given, so that the query has no direction."""
+        sort = self.path.sort
+        return sort is None or (self.sort_range is None and set(sort.fields) <= set(self.arguments))
+
     @property
     def described(self) -> str:
         """The name of the query in messages and reports."""
@@ -122,3 +141,91 @@ class Query(Generic[RowT_co]):
             verb, field_name, values = self.sort_range.verb, self.sort_range.field, self.sort_range.values
             more = f".{verb}({field_name}={values[0] if len(values) == 1 else values!r})"
         return f"<Query {self.described}({given}){more}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MixedQuery(Query[RowT_co]):
+    """Queries of one partition as one; `plan`, `path` and `arguments` are those of the first."""
+
+    members: tuple[Query[Any], ...] = ()
+
+    @property
+    def parts(self) -> tuple[Query[Any], ...]:
+        """The queries of a mixed query."""
+        return self.members
+
+    def descending(self) -> Query[RowT_co]:
+        """Sort descending by the sort key."""
+        return self._each(lambda part: part.descending(), forward=False)
+
+    def consistent(self) -> Query[RowT_co]:
+        """Read with strong consistency, at twice the cost; not possible on a global index."""
+        return self._each(lambda part: part.consistent(), consistently=True)
+
+    def where(self, condition: Callable[[RowT_co], int]) -> Query[RowT_co]:
+        """Keep rows that meet the condition, which may use the fields that all of the entities have."""
+        return self._each(lambda part: part.where(condition))
+
+    def filtered(self, condition: Condition) -> Query[RowT_co]:
+        """Keep rows that meet a condition tree."""
+        return self._each(lambda part: part.filtered(condition))
+
+    def select(self, view: type[ViewT]) -> Query[ViewT]:
+        """Raise DataError: the rows of a mixed query are whole entities."""
+        raise _no_view(self, view)
+
+    @property
+    def described(self) -> str:
+        """The name of the query in messages and reports."""
+        return self.pattern or " | ".join(part.described for part in self.members)
+
+    def _with_range(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
+        return self._each(lambda each: each._with_range(verb, part))
+
+    def _each(self, change: Callable[[Query[Any]], Query[Any]], **more: Any) -> Query[RowT_co]:
+        return replace(self, members=tuple(map(change, self.members)), **more)
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self.members))
+
+
+def mixed(parts: Sequence[Query[Any]]) -> MixedQuery[Any]:
+    """Return one query for the rows of all parts, or raise an error if one Query request cannot read them."""
+    first = parts[0]
+    places = {
+        f"{part.plan.table.name}/{part.path.index.name}" if part.path.index else part.plan.table.name: None
+        for part in parts
+    }
+    if len(places) > 1:
+        raise DeclarationError(
+            f"A mixed query or collection reads one table or one index, got {' and '.join(places)}; "
+            f"use keys of the same index."
+        )
+    for part in parts:
+        if part.view is not None:
+            raise _no_view(part, part.view)
+    directions = {part.forward: part.described for part in parts if not part.is_exact}
+    if len(directions) > 1:
+        raise DataError(
+            f"{directions[True]} is ascending and {directions[False]} is descending; "
+            f"call descending() on both, or on none."
+        )
+    forward = next(iter(directions), first.forward)
+    consistently = any(part.consistently for part in parts)
+    if consistently:
+        parts = [part.consistent() for part in parts]
+    return MixedQuery(
+        plan=first.plan,
+        path=first.path,
+        arguments=first.arguments,
+        forward=forward,
+        consistently=consistently,
+        members=tuple(replace(part, forward=forward) for part in parts),
+    )
+
+
+def _no_view(query: Query[Any], view: type[BaseModel]) -> DataError:
+    return DataError(
+        f"{query.described}: the rows of a mixed query are whole entities, so it takes no view; "
+        f"remove select({view.__name__})."
+    )

@@ -14,10 +14,10 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import is_empty
 from solotable._entities.patterns.conditions import check_joined
-from solotable._entities.patterns.query import Query
+from solotable._entities.patterns.query import MixedQuery, Query
 from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._expressions.ast import And, Condition
+from solotable._expressions.ast import And, Condition, KeyCondition, KeyTerm, Not, Or
 from solotable._expressions.evaluate import paths_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -29,6 +29,7 @@ from solotable._values import Item
 from solotable.errors import DataError, DeclarationError, StoredDataError
 
 from .get import fetch
+from .mixed_query import MixedPart, MixedRead, cover
 from .sharded_query import Rows, ShardedRead, count_rows, read_merged
 
 #: The number of items that one page may read before it is returned unfilled.
@@ -47,6 +48,8 @@ class PreparedQuery:
     hydrates: bool
     #: The read over shards and buckets, which begins with `request`; None for a single partition.
     sharded_read: ShardedRead | None = field(default=None, repr=False)
+    #: The parts of a mixed query; None for a query of one entity.
+    mixed_read: MixedRead | None = field(default=None, repr=False)
 
     @property
     def bound_to(self) -> bytes:
@@ -65,6 +68,15 @@ class PreparedQuery:
         """The plan of the query's entity."""
         return self.query.plan
 
+    def reversed(self) -> PreparedQuery:
+        """Return the same query in the opposite direction."""
+        if self.request is None:
+            return self
+        sharded_read = None if self.sharded_read is None else self.sharded_read.reversed()
+        return replace(
+            self, request=replace(self.request, forward=not self.request.forward), sharded_read=sharded_read
+        )
+
     def __str__(self) -> str:
         if self.request is None:
             return f"{self.query!r} sends no request: no key is in its range"
@@ -74,6 +86,8 @@ class PreparedQuery:
 
 def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
     """Return a query bound to a scope; nothing is sent."""
+    if isinstance(query, MixedQuery):
+        return _prepare_mixed(scope, query)
     plan, path = query.plan, query.path
     arguments = scope.bind(plan, query.arguments)
     partitions: QueryPartitions | None = None
@@ -97,18 +111,102 @@ def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
     identity: tuple[Any, ...] = (plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)
     if partitions is not None:
         identity += (partitions.identity,)
-    alive = scope.alive(plan)
-    if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
-        request = replace(request, filter=_both(request.filter, alive))
-    undeleted = scope.undeleted(plan)
-    if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
-        request = replace(request, filter=_both(request.filter, undeleted))
+    visible = _visible(scope, query)
+    if visible is not query.filter:
+        request = replace(request, filter=visible)
     if query.filter is not None:
         check_joined(plan, query.filter, request.filter)
     if partitions is None:
         return PreparedQuery(query, request, identity, hydrates)
     sharded_read = ShardedRead(partitions, request, _key_names(path, plan))
     return PreparedQuery(query, sharded_read.requests()[0], identity, hydrates, sharded_read)
+
+
+def _prepare_mixed(scope: Scope, query: MixedQuery[Any]) -> PreparedQuery:
+    """Return the one request for all parts of a mixed query."""
+    partitions, parts = [], []
+    for part in query.parts:
+        partition, within = _single_partition(scope, part)
+        if not is_empty(within):
+            partitions.append(partition)
+            parts.append(MixedPart(part, within))
+    if any(partition != partitions[0] for partition in partitions):
+        shown = " and ".join(dict.fromkeys("/".join(map(_shown, partition)) for partition in partitions))
+        raise DeclarationError(
+            f"The entities of a mixed query or collection must share a partition; got {shown}."
+        )
+    if not parts:
+        return PreparedQuery(query, None, (), hydrates=False)
+    # Check every part, also after one that must be fetched.
+    hydrates = True in [_check_projection(part) for part in query.parts]
+    path = query.path
+    request = requests.Query(
+        table=scope.table(query.plan.table),
+        key=partitions[0] + cover([part.within for part in parts]),
+        index=None if path.index is None else path.index.name,
+        forward=query.forward,
+        consistent=query.consistently,
+    )
+    read = tuple((part.query.plan.tag, part.within, part.query.filter) for part in parts)
+    identity = (query.plan.table.name, request, scope.tenant, scope.admin, read)
+    condition = _mixed_filter(scope, [part.query for part in parts])
+    for part in query.parts:
+        if part.filter is not None:
+            check_joined(part.plan, part.filter, condition)
+    request = replace(request, filter=condition)
+    return PreparedQuery(query, request, identity, hydrates, mixed_read=MixedRead(tuple(parts)))
+
+
+def _single_partition(scope: Scope, query: Query[Any]) -> tuple[KeyCondition, KeyCondition]:
+    """Return the conditions on the partition key and on the sort key of a part of a mixed query."""
+    path, arguments = query.path, scope.bind(query.plan, query.arguments)
+    if not path.is_split:
+        within = () if path.sort is None else path.sort.within(arguments, query.sort_range)
+        return path.partition.equals(arguments), within
+    partitions = partitions_of(path, arguments, query.sort_range, scope.now())
+    if partitions.queries > 1:
+        raise DataError(
+            f"{query.described} is stored in {partitions.queries} partitions (shards or time buckets), but a "
+            f"mixed query or collection reads one; pass the parts that choose the partition, declare "
+            f"shard_by= with fields that you pass, or read the entities one by one."
+        )
+    text = partitions.buckets[0][0] if partitions.buckets else ""
+    return partitions.terms(text, ()), partitions.within
+
+
+def _shown(term: KeyTerm) -> str:
+    return str(next(iter(term.values[0].values())))
+
+
+def _mixed_filter(scope: Scope, parts: Sequence[Query[Any]]) -> Condition | None:
+    """Return the filter of a mixed query, which drops items of an entity that meet no part's conditions.
+
+    Items of other entities pass, so that an item of an unknown type is noticed.
+    """
+    table, path = parts[0].plan.table, parts[0].path
+    if not table.tag_required or not _has(parts[0].plan, path, table.internal_tag):
+        # DynamoDB cannot tell the entities apart; the store does, after it has read the items.
+        return None
+    terms: list[Condition] = []
+    for plan in {part.plan.tag: part.plan for part in parts}.values():
+        conditions = [_visible(scope, part) for part in parts if part.plan is plan]
+        stated = tuple(condition for condition in conditions if condition is not None)
+        if len(stated) == len(conditions):
+            assert plan.entity_filter is not None
+            terms.append(Or((Not(plan.entity_filter), *stated)))
+    return And(tuple(terms)) if len(terms) > 1 else next(iter(terms), None)
+
+
+def _visible(scope: Scope, query: Query[Any]) -> Condition | None:
+    """Return the filter of a query, with the conditions that an item is neither expired nor deleted."""
+    plan, path, condition = query.plan, query.path, query.filter
+    alive = scope.alive(plan)
+    if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
+        condition = _both(condition, alive)
+    undeleted = scope.undeleted(plan)
+    if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
+        condition = _both(condition, undeleted)
+    return condition
 
 
 def rows(scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int | None) -> Flow[Rows]:
@@ -134,8 +232,13 @@ def _decode_rows(
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
-    row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
-    found = [None if item is None else row_of(item) for item in whole]
+    if prepared.mixed_read is not None:
+        entity_of = prepared.mixed_read.entity_of
+        pairs = zip(items, whole, strict=True)
+        found = [None if item is None else entity_of(scope, row, item) for row, item in pairs]
+    else:
+        row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
+        found = [None if item is None else row_of(item) for item in whole]
     skipped = 0
     if any(row is None for row in found):
         skipped = sum(
@@ -155,32 +258,88 @@ class FilledPage:
     scanned: int
     #: The number of items that no entity matches, which were skipped.
     skipped: int = 0
+    #: The cursor of the page before.
+    previous: str | None = None
 
 
 def page(
     scope: Scope, query: Query[Any], *, limit: int, cursor: str | None, work: int = DEFAULT_WORK
 ) -> Flow[FilledPage]:
-    """Return up to `limit` rows; read on behind a filter until the page is full or `work` items were read."""
+    """Return up to `limit` rows; read on behind a filter until the page is full or `work` items were read.
+
+    A `previous` cursor reads against the query's direction; the rows are returned in the query's order.
+    """
     if limit < 1:
         raise DataError(f"limit= must be at least 1, got {limit}.")
     prepared = prepare(scope, query)
-    start = None if cursor is None else scope.cursor_signer.verify(cursor, prepared.bound_to)
+    if cursor is None:
+        found = yield from _read_page(scope, prepared, None, limit, work)
+        following = None if found.end is None else scope.cursor_signer.sign(found.end, prepared.bound_to)
+        return FilledPage(found.rows, following, found.scanned, found.skipped)
+    bound_to = prepared.bound_to
+    forward, backward = bound_to, bound_to + _BACKWARD
+    start, at = scope.cursor_signer.verify_any(cursor, (forward, backward))
+    sign = scope.cursor_signer.sign
+    if at == 0:
+        found = yield from _read_page(scope, prepared, start, limit, work)
+        # Without rows, the page before ends where this one does.
+        return FilledPage(
+            found.rows,
+            None if found.end is None else sign(found.end, forward),
+            found.scanned,
+            found.skipped,
+            sign(found.first or found.end, backward),
+        )
+    found = yield from _read_page(scope, prepared.reversed(), start, limit, work)
+    found.rows.reverse()
+    return FilledPage(
+        found.rows,
+        sign(found.first or found.end, forward),
+        found.scanned,
+        found.skipped,
+        None if found.end is None else sign(found.end, backward),
+    )
+
+
+#: Added to the identity of a query in cursors that read against its direction.
+_BACKWARD = b" backward"
+
+
+@dataclass(frozen=True, slots=True)
+class _PageRead:
+    """The rows of a page in the order they were read, the keys of its ends, and the number of items read."""
+
+    rows: list[Any]
+    #: The key of the first row; None without rows.
+    first: Item | None
+    #: The key after which to continue; None at the end of the range.
+    end: Item | None
+    scanned: int
+    skipped: int
+
+
+def _read_page(
+    scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int, work: int
+) -> Flow[_PageRead]:
     found: list[Any] = []
+    first: Item | None = None
     scanned = skipped = 0
+    names = _key_names(prepared.query.path, prepared.plan)
     while True:
         missing = limit - len(found)
         batch = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
         scanned, skipped = scanned + batch.scanned, skipped + batch.skipped
         found += batch.rows[:missing]
+        if first is None and batch.rows:
+            first = batch.items[0]
         if len(batch.rows) > missing:
             last = batch.items[missing - 1]
-            start = {name: last[name] for name in _key_names(query.path, query.plan)}
+            start = {name: last[name] for name in names}
             break
         start = batch.last_key
         if start is None or len(found) == limit or scanned >= work:
             break
-    next_cursor = None if start is None else scope.cursor_signer.sign(start, prepared.bound_to)
-    return FilledPage(found, next_cursor, scanned, skipped)
+    return _PageRead(found, first and {name: first[name] for name in names}, start, scanned, skipped)
 
 
 def _at_once(missing: int, scanned: int, found: int, work: int) -> int:
@@ -197,7 +356,7 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     if prepared.request is None:
         return 0
     plan = prepared.plan
-    if _countable(plan, query.path):
+    if prepared.mixed_read is None and _countable(plan, query.path):
         assert plan.entity_filter is not None
         condition = _both(prepared.request.filter, plan.entity_filter)
         if query.filter is not None:

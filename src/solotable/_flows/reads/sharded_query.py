@@ -80,15 +80,27 @@ class ShardedRead:
     """The partitions of a query and their positions, from which the next call continues."""
 
     def __init__(
-        self, partitions: QueryPartitions, request: requests.Query, key_names: Sequence[str]
+        self,
+        partitions: QueryPartitions,
+        request: requests.Query,
+        key_names: Sequence[str],
+        *,
+        is_reversed: bool = False,
     ) -> None:
         self.partitions = partitions
+        #: Whether rows with equal sort keys are ordered by shard from the last to the first.
+        self._is_reversed = is_reversed
         self._request = request
         self._key_names = key_names
         self._buckets = partitions.buckets if request.forward else partitions.buckets[::-1]
         self._at = 0
         self._position: Item | None = None
         self._open = self._open_bucket(0)
+
+    def reversed(self) -> ShardedRead:
+        """Return a read of the same rows in the opposite order, from its start."""
+        request = replace(self._request, forward=not self._request.forward)
+        return ShardedRead(self.partitions, request, self._key_names, is_reversed=not self._is_reversed)
 
     @property
     def to_read(self) -> list[_PartitionReader]:
@@ -125,7 +137,7 @@ class ShardedRead:
             if reader.number == number:
                 continue
             # Equal sort keys are ordered by shard: those of earlier shards were already returned.
-            including = reader.number > number
+            including = self._rank(reader) > self._rank(self._open[number])
             within = self.partitions.range_from(sort, forward=self._request.forward, including=including)
             if within is None:
                 reader.is_done = True
@@ -146,8 +158,7 @@ class ShardedRead:
         heads = [self._head(reader) for reader in self._open if reader.ahead or not reader.is_done]
         heapify(heads)
         while heads and (most is None or len(found) < most):
-            *_, number = heads[0]
-            reader = self._open[number]
+            reader = self._open[abs(heads[0][2])]
             if not reader.ahead:
                 # The next rows of this partition may precede the buffered rows of the others.
                 self._position = reader.reached or self._position
@@ -191,8 +202,12 @@ class ShardedRead:
         elif reader.reached is not None:
             text = self._sort_of(reader.reached)
         else:
-            return False, "", reader.number
-        return True, text if self._request.forward else _Descending(text), reader.number
+            return False, "", self._rank(reader)
+        return True, text if self._request.forward else _Descending(text), self._rank(reader)
+
+    def _rank(self, reader: _PartitionReader) -> int:
+        """Return the position of a shard among equal sort keys; its absolute value is its number."""
+        return -reader.number if self._is_reversed else reader.number
 
     def _sort_of(self, item: Item) -> str:
         return "" if self.partitions.sort is None else str(item[self.partitions.sort]["S"])

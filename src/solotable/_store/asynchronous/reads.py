@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
-from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.query import Query
-from solotable._flows.reads import collection, query
 from solotable._flows.reads import get as read
+from solotable._flows.reads import query
 from solotable._flows.scope import Unknown
 from solotable._store.arguments import (
     Where,
     check_class,
     check_query,
     filtered,
-    members_of,
 )
 from solotable._store.page import Page
 from solotable._store.runner import arun
 
-from .store_base import AsyncStoreBase
+from .collections import AsyncCollections
 
-A = TypeVar("A", bound=Entity)
-B = TypeVar("B", bound=Entity)
-C = TypeVar("C", bound=Entity)
-D = TypeVar("D", bound=Entity)
 E = TypeVar("E", bound=Entity)
 RowT = TypeVar("RowT", bound=BaseModel)
 
 
-class AsyncReads(AsyncStoreBase):
+class AsyncReads(AsyncCollections):
     """The methods that read entities."""
 
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
@@ -109,59 +103,6 @@ class AsyncReads(AsyncStoreBase):
         `unknown` matters only in a table that does not require type tags: its items are read and recognised.
         """
         return await self._run(query.count(self._scope.reading(unknown), filtered("count", pattern, where)))
-
-    @overload
-    async def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B]]: ...
-
-    @overload
-    async def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        two: type[C] | BoundKey[C],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B], list[C]]: ...
-
-    @overload
-    async def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        two: type[C] | BoundKey[C],
-        three: type[D] | BoundKey[D],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B], list[C], list[D]]: ...
-
-    async def collection(
-        self,
-        /,
-        *members: type[Any] | BoundKey[Any],
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> Any:
-        """Return an entity and its related entities with one Query: `(survey, sections)`."""
-        found = await self._run(
-            collection.collection(self._scope.reading(unknown), members_of(members), key, most=most)
-        )
-        return collection.split_root(members[0], found)
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return the request of a query without sending it."""

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
-from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.query import Query
-from solotable._flows.reads import collection, query
 from solotable._flows.reads import get as read
+from solotable._flows.reads import query
 from solotable._flows.scope import Unknown
 from solotable._store.arguments import (
     Where,
     check_class,
     check_query,
     filtered,
-    members_of,
 )
 from solotable._store.page import Page
 
-from .store_base import StoreBase
+from .collections import Collections
 
-A = TypeVar("A", bound=Entity)
-B = TypeVar("B", bound=Entity)
-C = TypeVar("C", bound=Entity)
-D = TypeVar("D", bound=Entity)
 E = TypeVar("E", bound=Entity)
 RowT = TypeVar("RowT", bound=BaseModel)
 
 
-class Reads(StoreBase):
+class Reads(Collections):
     """The methods that read entities."""
 
     def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
@@ -100,59 +94,6 @@ class Reads(StoreBase):
         `unknown` matters only in a table that does not require type tags: its items are read and recognised.
         """
         return self._run(query.count(self._scope.reading(unknown), filtered("count", pattern, where)))
-
-    @overload
-    def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B]]: ...
-
-    @overload
-    def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        two: type[C] | BoundKey[C],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B], list[C]]: ...
-
-    @overload
-    def collection(
-        self,
-        root: type[A] | BoundKey[A],
-        one: type[B] | BoundKey[B],
-        two: type[C] | BoundKey[C],
-        three: type[D] | BoundKey[D],
-        /,
-        *,
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> tuple[A | None, list[B], list[C], list[D]]: ...
-
-    def collection(
-        self,
-        /,
-        *members: type[Any] | BoundKey[Any],
-        most: int = 10_000,
-        unknown: Unknown = "raise",
-        **key: Any,
-    ) -> Any:
-        """Return an entity and its related entities with one Query: `(survey, sections)`."""
-        found = self._run(
-            collection.collection(self._scope.reading(unknown), members_of(members), key, most=most)
-        )
-        return collection.split_root(members[0], found)
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return the request of a query without sending it."""
