@@ -215,7 +215,12 @@ class Scope:
         """
         if self.tenant is None or plan.tenant is None:
             return plan.is_entity
-        return And((plan.is_entity, _has_text(plan.attributes[plan.tenant].wire, self.tenant)))
+        tenant = plan.attributes[plan.tenant]
+        same: Condition = _has_text(tenant.wire, self.tenant)
+        if not (tenant.stored and plan.table.tag_required):
+            # The key of the write contains the tenant, and another program may have written it only there.
+            same = Or((same, Not(Exists((tenant.wire,)))))
+        return And((plan.is_entity, same))
 
     def replaceable(self, plan: Plan) -> Condition:
         """Return the condition that the key is free, or that the item is this entity."""

@@ -71,6 +71,8 @@ class Attribute:
     field: str
     #: The attribute's name in the stored item.
     wire: str
+    #: Whether the item has the attribute; otherwise the primary key contains the value.
+    stored: bool
     #: The DynamoDB type if it is always the same, apart from NULL.
     kind: str | None
     optional: bool
@@ -133,7 +135,8 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
     name = markers.get(Attr)
     return Attribute(
         field=field,
-        wire=field if name is None else name.name,
+        wire=(name and name.name) or field,
+        stored=name is None or name.stored,
         kind=codec.kind,
         optional=codec.optional,
         encode=encode,

@@ -22,6 +22,7 @@ from .field_codecs import Attribute
 
 if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
+    from solotable._entities.keys.access_path import AccessPath
 
 #: The validation context of an entity that is read from the table.
 STORED: Final[Mapping[str, bool]] = MappingProxyType({"stored": True})
@@ -46,18 +47,39 @@ class _AttributeSet(NamedTuple):
     get: Callable[[Item], tuple[AttributeValue, ...]] | None
     decoders: tuple[Callable[[AttributeValue], Any], ...]
     unknown: tuple[str, ...]
+    #: Fields that only the primary key contains.
+    from_key: tuple[str, ...]
 
 
 class ItemDecoder:
-    """Decodes the items of one entity; `names` are the known attributes."""
+    """Decodes the items of one entity; `names` are the known attributes.
 
-    __slots__ = ("_all", "_attribute_sets", "_attributes", "_decoders", "_entity", "_names", "_trusted")
+    A field of the primary key whose attribute is missing is read from the key.
+    """
+
+    __slots__ = (
+        "_all",
+        "_attribute_sets",
+        "_attributes",
+        "_decoders",
+        "_entity",
+        "_in_key",
+        "_names",
+        "_primary",
+        "_trusted",
+    )
 
     def __init__(
-        self, entity: type[Entity], attributes: Mapping[str, Attribute], names: frozenset[str]
+        self,
+        entity: type[Entity],
+        attributes: Mapping[str, Attribute],
+        names: frozenset[str],
+        primary: AccessPath,
     ) -> None:
         self._entity = entity
         self._names = names
+        self._primary = primary
+        self._in_key = primary.invertible
         self._attributes = attributes
         self._all = frozenset(attributes)
         self._decoders = {name: _decoder_of(attribute) for name, attribute in attributes.items()}
@@ -78,6 +100,8 @@ class ItemDecoder:
             except (KeyError, *CODEC_ERRORS):
                 # An attribute is NULL or does not fit the model; the slow path finds the error.
                 values = self._decode_slowly(item)
+        if found.from_key:
+            values = self._with_key(values, found.from_key, item)
         if self._trusted and len(values) == len(self._all):
             entity = self._construct(values)
         else:
@@ -97,6 +121,11 @@ class ItemDecoder:
             get=itemgetter(*(wire for _, wire in present)) if fast else None,
             decoders=tuple(self._decoders[name] for name, _ in present),
             unknown=tuple(name for name in item if name not in self._names),
+            from_key=tuple(
+                name
+                for name, each in self._attributes.items()
+                if name in self._in_key and each.wire not in item
+            ),
         )
         if len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS:
             self._attribute_sets[tuple(item)] = found
@@ -111,6 +140,12 @@ class ItemDecoder:
             elif attribute.missing is not None:
                 values[name] = attribute.missing()
         return values
+
+    def _with_key(self, values: dict[str, Any], names: tuple[str, ...], item: Item) -> dict[str, Any]:
+        """Return the values with those of fields that only the key contains, in the order of the fields."""
+        parsed = self._primary.parse(item) or {}
+        found = {**values, **{name: parsed[name] for name in names if name in parsed}}
+        return {name: found[name] for name in self._attributes if name in found}
 
     def _construct(self, values: dict[str, Any]) -> Entity:
         entity = self._entity.__new__(self._entity)

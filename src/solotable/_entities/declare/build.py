@@ -76,8 +76,8 @@ def build_plan(
         schema_versions=versions,
         cipher=_cipher(entity, draft),
         stamp_steps=_stamp_steps(draft.keys, (roles["created"], roles["updated"])),
-        _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items()),
-        _decoder=ItemDecoder(entity, draft.attributes, versions.dropped | by_wire.keys()),
+        _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items() if a.stored),
+        _decoder=ItemDecoder(entity, draft.attributes, versions.dropped | by_wire.keys(), draft.keys["key"]),
         **roles,
     )
 
@@ -119,6 +119,9 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
     keys = _keys(entity, table, attributes, annotations)
     if tenant is not None:
         _check_tenant(name, tenant, infos, keys)
+    for each, attribute in attributes.items():
+        if not attribute.stored:
+            _check_only_in_key(f"{name}.{each}", attribute, keys["key"], _case(entity, table))
     return Draft(
         name=name,
         tag=tag,
@@ -129,6 +132,30 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
         tenant=tenant,
         version=_field_of_role(name, "version", attributes),
     )
+
+
+def _case(entity: type[Entity], table: Table) -> str | None:
+    """Return the case to which an entity's primary key is folded."""
+    found = _members(entity, Key)["key"].format or table.key_format
+    return None if found is None else found.case
+
+
+def _check_only_in_key(where: str, attribute: Attribute, primary: AccessPath, case: str | None) -> None:
+    """Reject a field that is not stored as an attribute, unless its value can be read from the key."""
+    if attribute.field not in primary.invertible:
+        raise DeclarationError(
+            f"{where} has stored=False, but a template of the primary key does not contain its whole value; "
+            f"put {{{attribute.field}}} into the key, or remove stored=False."
+        )
+    if case is not None:
+        raise DeclarationError(
+            f"{where} has stored=False, but the key's format folds its case, so the key does not contain the "
+            f"value; remove stored=False."
+        )
+    if attribute.unique or attribute.version or attribute.ttl or attribute.counter:
+        raise DeclarationError(
+            f"{where} has stored=False and a marker that needs the stored attribute; remove one of them."
+        )
 
 
 def _members(entity: type[Entity], kind: type[MemberT]) -> dict[str, MemberT]:

@@ -139,15 +139,26 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """Give the field another attribute name in the stored item.
+    """Give the field another attribute name in the stored item, or none.
+
+    With `stored=False` the item has no attribute for the field: the primary key contains its value.
 
     >>> Attr("n").name
     'n'
     """
 
-    name: str
+    name: str | None = None
+    stored: bool = True
 
     def __post_init__(self) -> None:
+        if self.name is None:
+            if self.stored:
+                raise DeclarationError("Attr() has no effect; pass an attribute name, or stored=False.")
+            return
+        if not self.stored:
+            raise DeclarationError(
+                f"Attr({self.name!r}, stored=False) names an attribute that is not stored; remove the name."
+            )
         if not self.name:
             raise DeclarationError("Attr('') is empty; pass an attribute name.")
         size = len(self.name.encode("utf-8", "surrogatepass"))

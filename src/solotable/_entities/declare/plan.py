@@ -228,21 +228,10 @@ class Plan:
 
     def arguments_of(self, key: Item) -> dict[str, Any] | None:
         """Return the fields of a primary key; None if it is not a key of this entity."""
-        found: dict[str, Any] = {}
-        for layout in (self.primary.partition, self.primary.sort):
-            if isinstance(layout, TemplateLayout):
-                parts = layout.parse(key.get(layout.attribute, {}).get("S", ""))
-                if parts is None:
-                    return None
-                found |= parts
-            elif layout is not None:
-                for attribute in layout.attributes:
-                    if attribute.wire not in key:
-                        return None
-                    found[attribute.field] = attribute.decode(key[attribute.wire])
+        found = self.primary.parse(key)
         # The shard and the bucket follow from the other parts; a key with a different one is not of this
         # entity.
-        if self.primary.is_split and not self.key_of(found).items() <= key.items():
+        if found is not None and self.primary.is_split and not self.key_of(found).items() <= key.items():
             return None
         return found
 

@@ -12,6 +12,8 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 from .layout import KeyLayout, SortRange, TemplateLayout
+from .parts.time_buckets import BucketCodec
+from .templates import TemplateField
 
 #: The most time buckets that a query reads, unless its key declares another limit.
 MOST_BUCKETS = 400
@@ -57,6 +59,35 @@ class AccessPath:
         local = self.index is not None and self.index.local
         layouts = (self.sort,) if local else (self.partition, self.sort)
         return tuple(each.attribute for each in layouts if isinstance(each, TemplateLayout))
+
+    def parse(self, item: Item) -> dict[str, Any] | None:
+        """Return the fields of the key of an item, a time bucket as its text; None if it does not match."""
+        found: dict[str, Any] = {}
+        for layout in (self.partition, self.sort):
+            if isinstance(layout, TemplateLayout):
+                parts = layout.parse(item.get(layout.attribute, {}).get("S", ""))
+                if parts is None:
+                    return None
+                found |= parts
+            elif layout is not None:
+                for attribute in layout.attributes:
+                    if attribute.wire not in item:
+                        return None
+                    found[attribute.field] = attribute.decode(item[attribute.wire])
+        return found
+
+    @property
+    def invertible(self) -> frozenset[str]:
+        """The fields whose values the key contains whole: in a template, and not as a time bucket."""
+        templates = [
+            each.template for each in (self.partition, self.sort) if isinstance(each, TemplateLayout)
+        ]
+        parts = [part for template in templates for part in template.parts]
+        return frozenset(
+            part.field
+            for part in parts
+            if isinstance(part, TemplateField) and not isinstance(part.codec, BucketCodec)
+        )
 
     def terms(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
         """Return the key condition of a query with these arguments."""

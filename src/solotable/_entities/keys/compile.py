@@ -73,6 +73,10 @@ def _attribute_layout(
         known = attributes.get(field)
         if known is None:
             raise DeclarationError(f"{where}: {field!r} is not a field; {suggestion(field, attributes)}")
+        if not known.stored:
+            raise DeclarationError(
+                f"{where}: {field!r} has stored=False, so items have no attribute for the key; remove it."
+            )
         if known.wire != attribute.name:
             raise DeclarationError(
                 f"{where}: the field {field!r} is stored as {known.wire!r}, but the key attribute is "

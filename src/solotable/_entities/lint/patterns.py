@@ -131,7 +131,8 @@ def _fetches(name: str, pattern: Pattern, ranges: list[PatternRange]) -> Iterato
         if index is None or (projected := _projected(query)) is None:
             continue
         fields = query.plan.attributes if query.view is None else query.view.model_fields
-        absent = [field for field in fields if query.plan.attributes[field].wire not in projected]
+        stored = [query.plan.attributes[field] for field in fields if query.plan.attributes[field].stored]
+        absent = [each.field for each in stored if each.wire not in projected]
         absent += [name for name in query.plan.identity if name not in projected]
         if absent:
             yield make_finding(

@@ -240,7 +240,7 @@ def _fetches(plan: Plan, query: Query[Any]) -> bool:
     if index is None or index.projection == "ALL":
         return False
     names = plan.attributes if query.view is None else query.view.model_fields
-    needed = {*plan.identity, *(plan.attributes[name].wire for name in names)}
+    needed = {*plan.identity, *(plan.attributes[name].wire for name in names if plan.attributes[name].stored)}
     projected = {
         *plan.table.projection(index).get("NonKeyAttributes", ()),
         *query.path.names,

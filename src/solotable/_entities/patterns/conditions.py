@@ -171,7 +171,9 @@ class _Root:
         self._plan = plan
 
     def __getattr__(self, name: str) -> Recorder:
-        return Recorder(field_path(self._plan, name))
+        path = field_path(self._plan, name)
+        path.check_stored()
+        return Recorder(path)
 
 
 def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:

@@ -96,6 +96,14 @@ class FieldPath:
                 f"in it; set the whole field, or use modify()."
             )
 
+    def check_stored(self) -> None:
+        """Raise DeclarationError for a field that only the primary key contains."""
+        if not self.attribute.stored:
+            raise DeclarationError(
+                f"{self.owner} has stored=False: only the key contains it, so a condition cannot name it; "
+                f"use an argument or a range of the key."
+            )
+
     def check_comparable(self) -> None:
         """Raise DeclarationError for a value that DynamoDB cannot compare."""
         if self.attribute.opaque is not None:

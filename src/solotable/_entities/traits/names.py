@@ -74,6 +74,8 @@ class Names(Trait):
             raise DeclarationError(
                 f"{where}: {self.field!r} is not part of {draft.name}.key; update it like any other field."
             )
+        if not attribute.stored:
+            raise DeclarationError(f"{where}: {self.field!r} has stored=False; a rename needs the attribute.")
         if attribute.kind != "S":
             raise DeclarationError(f"{where}: {self.field!r} is not a str, but a name must be a str.")
         if draft.version is None:

@@ -263,12 +263,7 @@ def _some_children(
         keys = [{name: each[name] for name in child.primary.names} for each in items]
         whole = yield from fetch(scope, child, keys, consistent=True)
         items = [each for each in whole if each is not None]
-    wanted = {child.attributes[name].wire: child.attributes[name].encode(values[name]) for name in values}
-    children = [
-        each
-        for each in items
-        if child.recognises(each) and all(each.get(name) == value for name, value in wanted.items())
-    ]
+    children = [each for each in items if child.recognises(each) and _has_values(child, each, values)]
     if reply.last_key:
         return children, _ChildrenStart(position.shard, reply.last_key)
     return children, _ChildrenStart(position.shard + 1) if position.shard + 1 < len(shards) else None
@@ -276,8 +271,20 @@ def _some_children(
 
 def _key_values(plan: Plan, item: Item) -> dict[str, Any]:
     """Return the fields of an item's primary key."""
-    attributes = (plan.attributes[name] for name in plan.primary.parts)
-    return {each.field: each.decode(item[each.wire]) for each in attributes}
+    attributes = [plan.attributes[name] for name in plan.primary.parts]
+    found = {each.field: each.decode(item[each.wire]) for each in attributes if each.wire in item}
+    return found if len(found) == len(attributes) else {**(plan.arguments_of(item) or {}), **found}
+
+
+def _has_values(plan: Plan, item: Item, values: Mapping[str, Any]) -> bool:
+    """Return whether an item has these values, in its attributes or only in its key."""
+    wanted = {name: plan.attributes[name].encode(value) for name, value in values.items()}
+    missing = [name for name in wanted if plan.attributes[name].wire not in item]
+    in_key = (plan.arguments_of(item) or {}) if missing else {}
+    return all(
+        in_key.get(name) == values[name] if name in missing else item[plan.attributes[name].wire] == value
+        for name, value in wanted.items()
+    )
 
 
 def _shard_keys(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:

@@ -163,7 +163,7 @@ def tenant_of(table: Table, item: Item) -> str | None:
     """Return the tenant of an entity's item or, by its key, of an internal item; None without a tenant."""
     plan = table.recognise(item)
     if plan is not None:
-        return None if plan.tenant is None else _text(item, plan.attributes[plan.tenant].wire)
+        return plan.tenant_of(item)
     if not is_internal(table, item):
         return None if table.tenant is None else _text(item, table.tenant)
     if EVENT in item:

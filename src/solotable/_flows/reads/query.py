@@ -396,6 +396,10 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
         for name in view.model_fields
         if plan.attributes[name].wire in item
     }
+    missing = [name for name in view.model_fields if name in plan.primary.fields and name not in values]
+    if missing:
+        in_key = plan.primary.parse(item) or {}
+        values |= {name: in_key[name] for name in missing if name in plan.primary.invertible & in_key.keys()}
     try:
         return view.model_validate(values)
     except ValidationError as error:
@@ -411,7 +415,7 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     # Only upgrades know which attributes they need, so read items that may be old whole.
     if query.view is None or plan.schema_versions.upgrades:
         return None
-    wanted = [plan.attributes[name].wire for name in query.view.model_fields]
+    wanted = [plan.attributes[name].wire for name in query.view.model_fields if plan.attributes[name].stored]
     wanted += [plan.table.internal_tag, *_key_names(query.path, plan)]
     if plan.ttl is not None:
         wanted.append(plan.attributes[plan.ttl].wire)
@@ -448,7 +452,8 @@ def _check_projection(query: Query[Any]) -> bool:
         # Only upgrades know which attributes they need.
         return True
     names = plan.attributes if query.view is None else query.view.model_fields
-    needed = {plan.attributes[name].wire for name in names} | plan.identity.keys()
+    needed = {plan.attributes[name].wire for name in names if plan.attributes[name].stored}
+    needed |= plan.identity.keys()
     if _may_meet_deleted(plan, path):
         needed.add(DELETED_AT)
     return not all(_has(plan, path, name) for name in needed)
