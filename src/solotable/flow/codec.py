@@ -47,7 +47,8 @@ def encode_entity(scope: Scope, entity: Entity) -> Item:
     It does not set the version and the timestamps; `put` and `create` do.
     """
     plan = entity.plan()
-    return plan.encode(dict(scope.bind(plan, entity.__dict__)), entity.unknown_attributes)
+    values = dict(scope.bind(plan, entity.__dict__))
+    return plan.encode(values, plan.kept(entity, values))
 
 
 def decode_entity(scope: Scope, entity: type[EntityT], item: Item) -> EntityT | None:

@@ -49,12 +49,15 @@ class _AttributeSet(NamedTuple):
     unknown: tuple[str, ...]
     #: Fields that only the primary key contains.
     from_key: tuple[str, ...]
+    #: Keys of indexes on which this class has no Key.
+    index_keys: tuple[str, ...]
 
 
 class ItemDecoder:
-    """Decodes the items of one entity; `names` are the known attributes.
+    """Decodes the items of one entity.
 
-    A field of the primary key whose attribute is missing is read from the key.
+    `names` are the known attributes, `other_keys` the keys of indexes on which the class has no Key. A field
+    of the primary key whose attribute is missing is read from the key.
     """
 
     __slots__ = (
@@ -65,6 +68,7 @@ class ItemDecoder:
         "_entity",
         "_in_key",
         "_names",
+        "_other_keys",
         "_primary",
         "_trusted",
     )
@@ -75,9 +79,11 @@ class ItemDecoder:
         attributes: Mapping[str, Attribute],
         names: frozenset[str],
         primary: AccessPath,
+        other_keys: frozenset[str] = frozenset(),
     ) -> None:
         self._entity = entity
         self._names = names
+        self._other_keys = other_keys
         self._primary = primary
         self._in_key = primary.invertible
         self._attributes = attributes
@@ -108,6 +114,12 @@ class ItemDecoder:
             entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
         if found.unknown:
             entity.keep_unknown({name: item[name] for name in found.unknown})
+        if found.index_keys:
+            kept = {name: item[name] for name in found.index_keys}
+            # Imported here, because entities import codecs.
+            from solotable._entities.declare.entity import set_private
+
+            set_private(entity, "index_keys", ({name: item.get(name) for name in self._primary.names}, kept))
         return entity
 
     def _attribute_set(self, item: Item) -> _AttributeSet:
@@ -126,6 +138,7 @@ class ItemDecoder:
                 for name, each in self._attributes.items()
                 if name in self._in_key and each.wire not in item
             ),
+            index_keys=tuple(name for name in item if name in self._other_keys),
         )
         if len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS:
             self._attribute_sets[tuple(item)] = found

@@ -76,8 +76,15 @@ def build_plan(
         schema_versions=versions,
         cipher=_cipher(entity, draft),
         stamp_steps=_stamp_steps(draft.keys, (roles["created"], roles["updated"])),
+        reserved=derived.union(by_wire, draft.keys["key"].names),
         _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items() if a.stored),
-        _decoder=ItemDecoder(entity, draft.attributes, versions.dropped | by_wire.keys(), draft.keys["key"]),
+        _decoder=ItemDecoder(
+            entity,
+            draft.attributes,
+            versions.dropped | by_wire.keys(),
+            draft.keys["key"],
+            _other_keys(draft, by_wire),
+        ),
         **roles,
     )
 
@@ -257,10 +264,16 @@ def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
                     f"use another index for one of them."
                 )
             seen[attribute] = path.name
-    # Include the keys of other indexes: an entity that left an index may still have them.
+    # Include the keys of other indexes, which are not attributes of this class either.
     unused = _index_attributes(draft.table).difference(by_wire)
     named = () if draft.table.tag is None else (draft.table.tag,)
     return frozenset({*named, *seen, *unused})
+
+
+def _other_keys(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
+    """Return the key attributes of indexes on which the class has no Key; a newer release may fill them."""
+    own = {name for path in draft.keys.values() for name in path.names}
+    return frozenset(_index_attributes(draft.table).difference(own, by_wire))
 
 
 def _roles(draft: Draft) -> dict[str, str | None]:

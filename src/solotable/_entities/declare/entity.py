@@ -10,7 +10,7 @@ from solotable._entities.keys.key import Key
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.upgrades import Downgrade, Newer, Upgrade
 from solotable._entities.traits.trait import Trait
-from solotable.errors import DeclarationError
+from solotable.errors import DataError, DeclarationError
 
 from .table import Table
 
@@ -121,10 +121,26 @@ class Entity(BaseModel):
         return cast("Item", private.get("unknown", {})) if private else {}
 
     def keep_unknown(self, attributes: Item) -> None:
-        """Set the unknown attributes of the entity."""
-        # Pydantic copies, pickles and compares its private attributes. A declared one would cost every
-        # instance an initialiser, and hardly any item has unknown attributes.
-        object.__setattr__(self, "__pydantic_private__", {"unknown": attributes} if attributes else None)
+        """Set the unknown attributes of the entity; raise DataError for the name of a key or a field."""
+        plan = self.plan()
+        if not plan.reserved.isdisjoint(attributes):
+            names = ", ".join(sorted(plan.reserved.intersection(attributes)))
+            raise DataError(
+                f"keep_unknown() of {plan.name} takes attributes that no field and no key uses, got {names}; "
+                f"set the field, or leave the attribute to the store."
+            )
+        set_private(self, "unknown", attributes)
+
+
+def set_private(entity: Entity, name: str, value: Any) -> None:
+    """Keep a value of the store in an entity; an empty one removes it."""
+    # Pydantic copies, pickles and compares its private attributes. A declared one would cost every instance
+    # an initialiser, and hardly any item has unknown attributes. Names that a model declares begin with _.
+    private = {**(entity.__pydantic_private__ or {}), name: value}
+    if not value:
+        del private[name]
+    declares = bool(entity.__private_attributes__)
+    object.__setattr__(entity, "__pydantic_private__", private if private or declares else None)
 
 
 # Pydantic loads its plugins when it builds the first schema. Entity needs no schema, because it has no fields

@@ -77,6 +77,8 @@ class Plan:
     retention: Retention | None
     #: Attributes that are not fields: keys, the tag, and those of a soft delete.
     derived: frozenset[str]
+    #: Attributes that only the store sets: those above, the fields, and the primary key.
+    reserved: frozenset[str]
     schema_versions: SchemaVersions
     #: The precision of a stamp in microseconds, by field: the coarsest precision of its keys.
     stamp_steps: Mapping[str, int]
@@ -155,6 +157,20 @@ class Plan:
         if item.get(table.internal_tag) == self.tag_value:
             return True
         return not table.tag_required and recognition.recognise(table, item) is self
+
+    def kept(self, entity: Entity, values: Mapping[str, Any]) -> Item:
+        """Return the attributes that a put writes back as read: unknown ones, and keys of other indexes.
+
+        An index key belongs to the item from which it was read. A copy under another key does not get it,
+        because it would appear in partitions of the original, or of another tenant.
+        """
+        private = entity.__pydantic_private__
+        if not private or "index_keys" not in private:
+            return entity.unknown_attributes
+        key, index_keys = private["index_keys"]
+        if self.key_of(values) != key:
+            return entity.unknown_attributes
+        return {**entity.unknown_attributes, **index_keys}
 
     def check(self, values: Mapping[str, Any]) -> None:
         """Validate values before a write; Pydantic does not see changes inside lists or in copies."""

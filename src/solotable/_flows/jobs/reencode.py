@@ -50,7 +50,7 @@ class Reencoded:
 def reencoded(plan: Plan, before: Item) -> Reencoded:
     """Decode an item and encode it in the current schema version; raise the errors of decoding."""
     entity = plan.decode(before)
-    item = plan.encode(entity.__dict__, entity.unknown_attributes)
+    item = plan.encode(entity.__dict__, plan.kept(entity, entity.__dict__))
     if plan.cipher is not None:
         plan.cipher.keep_unchanged(before, item)
     if any(item[name] != before[name] for name in plan.schema_versions.key_names):

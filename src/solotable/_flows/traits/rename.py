@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from solotable._entities.declare.entity import set_private
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import ALIASES, Names, Redirect
@@ -245,9 +246,9 @@ def _rename(
             f"{plan.name}.{where} = {to!r}: {first['msg']}.",
             public_message=f"{plan.name}.{where}: {first['msg']}.",
         ) from error
-    unknown = trait.with_aliases(before.entity.unknown_attributes, aliases)
-    entity.keep_unknown(unknown)
-    return Stored(plan.encode(entity.__dict__, unknown), entity)
+    set_private(entity, "unknown", trait.with_aliases(before.entity.unknown_attributes, aliases))
+    kept = trait.with_aliases(plan.kept(before.entity, before.entity.__dict__), aliases)
+    return Stored(plan.encode(entity.__dict__, kept), entity)
 
 
 def _put_renamed(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.entity import Entity, set_private
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
 from solotable._flows.reads.get import not_found
@@ -141,14 +141,16 @@ def _check_key(scope: Scope, plan: Plan, key: Mapping[str, Any], entity: Entity,
 
 
 def _with_stored_state(plan: Plan, current: EntityT, changed: EntityT) -> EntityT:
-    """Return the changed entity with the stored version and the stored unknown attributes."""
+    """Return the changed entity with the stored version and the stored attributes without a field."""
     if plan.version is not None:
         version = getattr(current, plan.version)
         if getattr(changed, plan.version) != version:
             changed = changed.model_copy(update={plan.version: version})
-    if current.unknown_attributes and not changed.unknown_attributes:
-        changed = changed.model_copy()
-        changed.keep_unknown(dict(current.unknown_attributes))
+    private = current.__pydantic_private__ or {}
+    for name in ("unknown", "index_keys"):
+        if name in private and name not in (changed.__pydantic_private__ or {}):
+            changed = changed.model_copy()
+            set_private(changed, name, private[name])
     return changed
 
 

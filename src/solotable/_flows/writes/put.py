@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.entity import Entity, set_private
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
 from solotable._flows.jobs.reencode import is_known
@@ -67,7 +67,7 @@ def prepare_put(scope: Scope, entity: Entity) -> PreparedPut:
     changed: dict[str, Any] = {}
     if plan.tenant is not None or plan.version is not None or plan.is_stamped:
         changed = {name: value for name, value in values.items() if before.get(name) is not value}
-    item = plan.encode(values, entity.unknown_attributes)
+    item = plan.encode(values, plan.kept(entity, values))
     plan.check(values)
     return PreparedPut(plan, entity, entity.model_copy(update=changed), values, item, version)
 
@@ -194,8 +194,9 @@ def _with_carried(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
         return prepared
     unknown = {name: value for name, value in given.items() if name not in plan.carried} | carried
     after = prepared.after.model_copy()
-    after.keep_unknown(unknown)
-    return replace(prepared, after=after, item=plan.encode(prepared.values, unknown))
+    set_private(after, "unknown", unknown)
+    item = plan.encode(prepared.values, plan.kept(after, prepared.values))
+    return replace(prepared, after=after, item=item)
 
 
 def _with_counters(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
@@ -207,7 +208,7 @@ def _with_counters(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
         for name in plan.counters
     }
     values = {**prepared.values, **counted}
-    item = plan.encode(values, prepared.mine.unknown_attributes)
+    item = plan.encode(values, plan.kept(prepared.mine, values))
     return replace(prepared, after=prepared.after.model_copy(update=counted), values=values, item=item)
 
 

@@ -200,7 +200,7 @@ def _reencode(
         entity = plan.decode(changed)
     except StoredDataError as error:  # The stored item was valid, so the change is not.
         raise explain_misfit(write, error) from error
-    item = plan.encode(entity.__dict__, entity.unknown_attributes)
+    item = plan.encode(entity.__dict__, plan.kept(entity, entity.__dict__))
     touched = difference(before.item, item)
     named = () if where is None else [str(path[0]) for path in paths_of(where)]
     origin = origins(plan, before.item, (*touched, *named, *_source_attributes(plan, target)))
