@@ -141,3 +141,46 @@ def test_a_decoded_key_of_the_class_itself_is_never_written_back(opening: Openin
     acme = db.tenant("a")
     acme.put(acme.require(House, number="1"))
     assert opening.only(House) == item
+
+
+class Sly(str):
+    """A string that equals every other one."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def test_the_tenant_is_compared_as_plain_text(opening: Opening) -> None:
+    db = opening(towns)
+    db.tenant("b").put(House(number="1"))
+    acme = db.tenant("a")
+    with pytest.raises(TenantViolation):
+        acme.put(House(number="1", tenant_id=Sly("b")))
+    with pytest.raises(TenantViolation):
+        acme.get(House, number="1", tenant_id=Sly("b"))
+    assert db.tenant(Sly("a")).get(House, number="1") is None
+    assert type(db.tenant(Sly("a")).put(House(number="2", tenant_id=Sly("a"))).tenant_id) is str
+    for wrong in (7, "", None):
+        with pytest.raises(TenantViolation, match="non-empty string"):
+            db.tenant(wrong)  # type: ignore[arg-type] # what an untyped caller may pass
+
+
+def test_a_lease_of_another_tenant_does_not_guard_a_transaction(opening: Opening) -> None:
+    db = opening(towns)
+    lease = db.tenant("b").lease("nightly", seconds=30, table=towns)
+    lease.acquire()
+
+    def put_under_lease() -> None:
+        with db.tenant("a").transaction() as tx:
+            tx.put(House(number="1"))
+            tx.check_lease(lease)
+
+    with pytest.raises(TenantViolation, match="lease 'nightly'"):
+        put_under_lease()
+    assert db.tenant("a").get(House, number="1") is None

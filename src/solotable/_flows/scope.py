@@ -56,7 +56,8 @@ class Scope:
 
     def of_tenant(self, tenant: str) -> Scope:
         """Return the scope of one tenant."""
-        if not tenant:
+        given: object = tenant
+        if not isinstance(given, str) or len(given) == 0:
             raise TenantViolation(f"tenant() takes a non-empty string, got {tenant!r}.")
         # Every web request creates a scope, and `replace` takes twice as long.
         return Scope(
@@ -65,7 +66,7 @@ class Scope:
             retries=self.retries,
             cursor_signer=self.cursor_signer,
             tokens=self.tokens,
-            tenant=tenant,
+            tenant=_exact(tenant),
             tables=self.tables,
             actor=self.actor,
             request_id=self.request_id,
@@ -107,12 +108,12 @@ class Scope:
         tenant = given.get(field)
         unset = tenant is None or is_from_scope(tenant)
         if self.tenant is not None:
-            if not unset and tenant != self.tenant:
+            if not unset and _exact(tenant) != self.tenant:
                 raise TenantViolation(
                     f"{plan.name} of tenant {tenant!r} cannot be used in the scope of tenant "
                     f"{self.tenant!r}; use db.tenant({tenant!r}). Nothing was done."
                 )
-            return {**given, field: self.tenant} if unset else given
+            return given if type(tenant) is str else {**given, field: self.tenant}
         if not self.admin:
             raise TenantViolation(
                 f"{plan.name} belongs to a tenant; use db.tenant(...), or db.admin() for jobs."
@@ -164,7 +165,16 @@ class Scope:
             raise TenantViolation(
                 f"{plan.name} belongs to a tenant; use db.tenant(...), or db.admin() for jobs."
             )
-        if getattr(entity, plan.tenant) != self.tenant:
+        if _exact(getattr(entity, plan.tenant)) != self.tenant:
+            raise TenantViolation(f"A stored {plan.name} under tenant {self.tenant!r} names another tenant.")
+
+    def check_item_tenant(self, plan: Plan, item: Item) -> None:
+        """Raise TenantViolation for an item of another tenant; its key names the tenant if no field does."""
+        if plan.tenant is None or self.tenant is None:
+            return
+        value = item.get(plan.attributes[plan.tenant].wire)
+        tenant = (plan.arguments_of(item) or {}).get(plan.tenant) if value is None else value.get("S")
+        if tenant != self.tenant:
             raise TenantViolation(f"A stored {plan.name} under tenant {self.tenant!r} names another tenant.")
 
     def is_hidden(self, plan: Plan, item: Item) -> bool:
@@ -213,14 +223,19 @@ class Scope:
 
         Every write of an entity has it, because a write must not change an item that it does not recognise.
         """
+        is_tenant = self.is_tenant(plan)
+        return plan.is_entity if is_tenant is None else And((plan.is_entity, is_tenant))
+
+    def is_tenant(self, plan: Plan) -> Condition | None:
+        """Return the condition that an item names the scope's tenant; None if the scope has no tenant."""
         if self.tenant is None or plan.tenant is None:
-            return plan.is_entity
+            return None
         tenant = plan.attributes[plan.tenant]
-        same: Condition = _has_text(tenant.wire, self.tenant)
-        if not (tenant.stored and plan.table.tag_required):
-            # The key of the write contains the tenant, and another program may have written it only there.
-            same = Or((same, Not(Exists((tenant.wire,)))))
-        return And((plan.is_entity, same))
+        same = _has_text(tenant.wire, self.tenant)
+        if tenant.stored and plan.table.tag_required:
+            return same
+        # The key contains the tenant, and another program may have written it only there.
+        return Or((same, Not(Exists((tenant.wire,)))))
 
     def replaceable(self, plan: Plan) -> Condition:
         """Return the condition that the key is free, or that the item is this entity."""
@@ -259,6 +274,11 @@ def unknown_entity(table: Table, item: Item) -> UnknownEntity:
         tag=tag,
         item=item,
     )
+
+
+def _exact(tenant: Any) -> Any:
+    """Return a str without the methods of its class, which could compare in another way."""
+    return tenant if type(tenant) is str or not isinstance(tenant, str) else str.__str__(tenant)
 
 
 def decode_item(item: SomeItem) -> Item:

@@ -359,6 +359,9 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     if prepared.mixed_read is None and _countable(plan, query.path):
         assert plan.entity_filter is not None
         condition = _both(prepared.request.filter, plan.entity_filter)
+        is_tenant = scope.is_tenant(plan)
+        if is_tenant is not None and _may_filter(plan, query.path, plan.tenant or ""):
+            condition = _both(condition, is_tenant)
         if query.filter is not None:
             check_joined(plan, query.filter, condition)
         reads = [prepared.request] if prepared.sharded_read is None else prepared.sharded_read.requests()
@@ -380,10 +383,19 @@ def _countable(plan: Plan, path: AccessPath) -> bool:
     return sees_deleted and _has(plan, path, plan.table.internal_tag)
 
 
+def _may_filter(plan: Plan, path: AccessPath, field: str) -> bool:
+    """Return whether a filter can name a field: the index projects it, and it is not one of its keys."""
+    wire = plan.attributes[field].wire
+    return wire not in path.names and _has(plan, path, wire)
+
+
 def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if scope.known(plan.table, item) is not plan:
         return None
-    return None if scope.is_hidden(plan, item) else view_of(view, plan, item)
+    if scope.is_hidden(plan, item):
+        return None
+    scope.check_item_tenant(plan, item)
+    return view_of(view, plan, item)
 
 
 def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
@@ -421,6 +433,8 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
         wanted.append(plan.attributes[plan.ttl].wire)
     if plan.deletion is not None:
         wanted.append(DELETED_AT)
+    if plan.tenant is not None and _has(plan, query.path, plan.attributes[plan.tenant].wire):
+        wanted.append(plan.attributes[plan.tenant].wire)
     wanted += (
         [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]
         if plan.schema_versions.declared

@@ -34,7 +34,15 @@ from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import DerivedWrite
 from solotable._protocol.requests import ConditionCheck, GetItem, UpdateItem
 from solotable._values import Item
-from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown, SolotableError
+from solotable.errors import (
+    ConditionFailed,
+    DataError,
+    LeaseHeld,
+    LeaseLost,
+    OutcomeUnknown,
+    SolotableError,
+    TenantViolation,
+)
 
 TAG = "_lease"
 _TOKEN, _OWNER, _UNTIL = ("token",), ("owner",), ("until",)
@@ -123,6 +131,11 @@ def release(scope: Scope, held: HeldLease) -> Flow[None]:
 
 def check(scope: Scope, held: HeldLease) -> DerivedWrite:
     """Return the condition check of a transaction that the lease's token is the current one."""
+    if held.terms.tenant not in (None, scope.tenant):
+        raise TenantViolation(
+            f"The lease {held.terms.name!r} belongs to tenant {held.terms.tenant!r} and cannot guard a "
+            f"transaction of {scope.tenant!r}; acquire it with the store of the transaction."
+        )
     action = ConditionCheck(
         table=scope.table(held.terms.table),
         key=_key(held.terms),
