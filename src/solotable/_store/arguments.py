@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.key import BoundKey
+from solotable._entities.keys.key import BoundKey, EntityKey
 from solotable._entities.patterns.conditions import record
 from solotable._entities.patterns.pattern import BoundPattern
 from solotable._entities.patterns.query import Query
@@ -36,6 +36,18 @@ def check_class(verb: str, entity: type[EntityT]) -> type[EntityT]:
     if isinstance(given, type) and issubclass(given, Entity):
         return entity
     raise DataError(f"{verb}() takes an Entity class, got {_shown(given)}.")
+
+
+def entity_keys(verb: str, keys: Sequence[object]) -> list[EntityKey[Any]]:
+    """Return the arguments of a verb that takes keys of entities, or raise DataError."""
+    found: list[EntityKey[Any]] = []
+    for key in keys:
+        if not isinstance(key, EntityKey):
+            raise DataError(
+                f"{verb}() takes keys of entities, such as User.key(username=...), got {_shown(key)}."
+            )
+        found.append(key)
+    return found
 
 
 def check_instance(verb: str, entity: EntityT) -> EntityT:

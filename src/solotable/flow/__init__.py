@@ -63,6 +63,7 @@ from .verbs import (
     scan,
     send,
     send_all,
+    transact_get,
     update,
     upsert,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "send",
     "send_all",
     "tenant_of",
+    "transact_get",
     "update",
     "upsert",
 ]

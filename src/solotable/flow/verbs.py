@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.table import Table
+from solotable._entities.keys.key import EntityKey
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import Condition
 from solotable._flows import retry
 from solotable._flows.reads import get as get_flows
 from solotable._flows.reads import query as query_flows
 from solotable._flows.reads import scan as scan_flows
+from solotable._flows.reads import transact_get as transact_get_flows
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope, Unknown
 from solotable._flows.transactions.commit import perform
@@ -26,7 +28,15 @@ from solotable._flows.writes import update as update_flows
 from solotable._flows.writes import upsert as upsert_flows
 from solotable._flows.writes.changes import Changes
 from solotable._protocol.requests import Request
-from solotable._store.arguments import Where, check_class, check_instance, condition_of, filtered, target_of
+from solotable._store.arguments import (
+    Where,
+    check_class,
+    check_instance,
+    condition_of,
+    entity_keys,
+    filtered,
+    target_of,
+)
 from solotable._store.page import Page
 from solotable._store.unit_of_work import BatchWork, TransactionWork
 from solotable._values import Item
@@ -59,11 +69,31 @@ def require(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key
     return get_flows.require(scope, check_class("require", entity), key, consistent=consistent)
 
 
+@overload
 def get_many(
     scope: Scope, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
-) -> Flow[list[E | None]]:
-    """Return the entities with these keys in the same order; None for missing ones."""
-    return get_flows.get_many(scope, check_class("get_many", entity), keys, consistent=consistent)
+) -> Flow[list[E | None]]: ...
+@overload
+def get_many(
+    scope: Scope, /, *keys: EntityKey[E], consistent: bool = False
+) -> Flow[tuple[E | None, ...]]: ...
+def get_many(
+    scope: Scope, entity: Any = None, keys: Any = None, *more: Any, consistent: bool = False
+) -> Flow[Any]:
+    """Return the entities with these keys in the same order; None for missing ones.
+
+    It takes a class and its keys, or keys of any classes: `get_many(scope, User.key(...), Order.key(...))`.
+    """
+    if isinstance(entity, EntityKey) or entity is keys is None:
+        given = entity_keys("get_many", [each for each in (entity, keys) if each is not None] + [*more])
+        return get_flows.get_keys(scope, given, consistent=consistent)
+    check_class("get_many", entity)
+    return get_flows.get_many(scope, entity, keys, consistent=consistent)
+
+
+def transact_get(scope: Scope, /, *keys: EntityKey[E]) -> Flow[tuple[E | None, ...]]:
+    """Return up to 100 entities by key as they were at one moment; None for missing ones."""
+    return transact_get_flows.transact_get(scope, entity_keys("transact_get", keys))
 
 
 def get_items(

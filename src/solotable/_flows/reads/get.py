@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
+from solotable._entities.keys.key import EntityKey
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.replies import BatchGot, decode_items
@@ -58,6 +59,22 @@ def get_many(
     return [None if item is None else scope.admit(plan, item) for item in found]
 
 
+def get_keys(scope: Scope, keys: Sequence[EntityKey[Any]], *, consistent: bool) -> Flow[tuple[Any, ...]]:
+    """Return the entities with these keys of any classes in the same order; None for missing ones."""
+    located = [locate(scope, key) for key in keys]
+    found = yield from _get_located(scope, located, consistent=consistent, title="entity")
+    return tuple(
+        None if item is None else scope.admit(key.entity.plan(), item)
+        for key, item in zip(keys, found, strict=True)
+    )
+
+
+def locate(scope: Scope, key: EntityKey[Any]) -> tuple[Table, Item]:
+    """Return the table and the primary key of an entity."""
+    plan = key.entity.plan()
+    return plan.table, plan.key_from(scope.bind(plan, key.parts))
+
+
 def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -> Flow[list[Item | None]]:
     """Return the items of an entity with these keys in the same order."""
     return get_items(scope, plan.table, keys, consistent=consistent, title=plan.name)
@@ -67,34 +84,54 @@ def get_items(
     scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool, title: str = "item"
 ) -> Flow[list[Item | None]]:
     """Return the items with these keys in the same order; request unprocessed keys again."""
-    names = table.key_names
+    return _get_located(scope, [(table, key) for key in keys], consistent=consistent, title=title)
+
+
+def _get_located(
+    scope: Scope, located: Sequence[tuple[Table, Item]], *, consistent: bool, title: str
+) -> Flow[list[Item | None]]:
+    key_names = {scope.table(table): table.key_names for table, _ in located}
+    placed = [(scope.table(table), key) for table, key in located]
+    identities = [identity(name, key, key_names[name]) for name, key in placed]
     found: dict[tuple[str, ...], Item] = {}
-    wanted = list({_identity(key, names): key for key in keys}.values())
-    name = scope.table(table)
+    wanted = list(dict(zip(identities, placed, strict=True)).values())
     for start in range(0, len(wanted), MOST_BATCH_GETS):
-        left: Iterable[Item] = wanted[start : start + MOST_BATCH_GETS]
+        left = wanted[start : start + MOST_BATCH_GETS]
         for attempt in range(_ROUNDS):
             if attempt:
                 yield scope.retries.wait(attempt)
-            part = TableKeys(table=name, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
-            reply: BatchGot = yield from send(BatchGetItem(tables=(part,)), scope.retries)
-            for item in decode_items(reply.responses.get(name, ())):
-                found[_identity(item, names)] = item
-            left = reply.unprocessed.get(name, {}).get("Keys", [])
+            reply: BatchGot = yield from send(_batch(left, consistent=consistent), scope.retries)
+            for name, items in reply.responses.items():
+                for item in decode_items(items):
+                    found[identity(name, item, key_names[name])] = item
+            left = [(name, key) for name, rest in reply.unprocessed.items() for key in rest.get("Keys", ())]
             if not left:
                 break
         else:
             raise BatchIncomplete(
-                f"{len(list(left))} of {len(keys)} {title} keys were unprocessed after {_ROUNDS} attempts; "
+                f"{len(left)} of {len(located)} {title} keys were unprocessed after {_ROUNDS} attempts; "
                 f"the table is throttled: request fewer keys, or try again later.",
-                leftovers=list(left),
+                leftovers=[key for _, key in left],
             )
-    return [found.get(_identity(key, names)) for key in keys]
+    return [found.get(each) for each in identities]
+
+
+def _batch(left: Sequence[tuple[str, Item]], *, consistent: bool) -> BatchGetItem:
+    by_table: dict[str, list[Item]] = {}
+    for name, key in left:
+        by_table.setdefault(name, []).append(key)
+    return BatchGetItem(
+        tables=tuple(
+            TableKeys(table=name, keys=tuple(keys), consistent=consistent, wire=_wire(consistent))
+            for name, keys in by_table.items()
+        )
+    )
 
 
 def _wire(consistent: bool) -> dict[str, Any]:
     return {"ConsistentRead": True} if consistent else {}
 
 
-def _identity(item: Item, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{kind}{value}" for name in names for kind, value in item[name].items())
+def identity(table: str, item: Item, key_names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what tells an item apart from every other: its table and its primary key."""
+    return (table, *(f"{kind}{value}" for name in key_names for kind, value in item[name].items()))

@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from solotable._entities.declare.entity import Entity
 from solotable._entities.patterns.query import Query
-from solotable._flows.reads import get as read
 from solotable._flows.reads import query
 from solotable._flows.scope import Unknown
 from solotable._store.arguments import (
     Where,
-    check_class,
     check_query,
     filtered,
 )
 from solotable._store.page import Page
-from solotable._store.runner import arun
 
 from .collections import AsyncCollections
+from .gets import AsyncGets
 
-E = TypeVar("E", bound=Entity)
 RowT = TypeVar("RowT", bound=BaseModel)
 
 
-class AsyncReads(AsyncCollections):
+class AsyncReads(AsyncGets, AsyncCollections):
     """The methods that read entities."""
-
-    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
-        """Return the entity with this key, or None."""
-        return await arun(
-            read.get(self._scope, check_class("get", entity), key, consistent=consistent), self._engine
-        )
-
-    async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
-        """Return the entity with this key, or raise NotFound."""
-        return await self._run(
-            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
-        )
-
-    async def get_many(
-        self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
-    ) -> list[E | None]:
-        """Return the entities with these keys in the same order; None for missing ones."""
-        return await self._run(
-            read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
-        )
 
     async def page(
         self,
