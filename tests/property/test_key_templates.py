@@ -10,8 +10,9 @@ from uuid import UUID
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from solotable._entities.keys.bounds import below, ceiling
 from solotable._entities.keys.parts.codecs import escape, unescape
-from solotable._entities.keys.templates import Template, below, ceiling
+from solotable._entities.keys.templates import Template
 
 #: Any character, with those at the edges of escaping, of UTF-8's lengths and of the surrogate gap often.
 CHARACTERS = st.sampled_from(

@@ -202,7 +202,6 @@ def test_a_part_is_not_optional_without_none() -> None:
         (bool, "", "use a Literal of two words"),
         (int, "", "write {x:06d}"),
         (int, "6d", "write {x:06d}"),
-        (int, "d", "write {x:06d}"),
         (int, "00d", "write {x:06d}"),
         (int, "+01d", "write {x:06d}"),
         (int, "06x", "write {x:06d}"),

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from solotable import Entity, Index, Key, Query, Table, pattern
+from solotable._entities.keys.bounds import above, below
 from solotable._entities.keys.parts.time_buckets import bucket_codec
 from solotable._entities.keys.sharding import shard_of
-from solotable._entities.keys.templates import above, below
 from solotable._entities.lint import lint
 from solotable._entities.patterns.access_patterns import access_patterns
 from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from solotable._entities.keys.templates import Template, TemplateField, below, ceiling
+from solotable._entities.keys.bounds import below, ceiling
+from solotable._entities.keys.templates import Template, TemplateField
 from solotable.errors import DataError, DeclarationError
 
 FIELDS: dict[str, Any] = {

@@ -93,6 +93,8 @@ class Attribute:
     encrypted: Encrypted | None = None
     #: The codec of the content if that is a scalar; `decode` has better errors.
     scalar: Scalar | None = None
+    #: The precision of a time in microseconds, if it is declared.
+    step: int = 0
 
     @property
     def opaque(self) -> str | None:

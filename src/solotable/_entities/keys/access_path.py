@@ -11,8 +11,9 @@ from solotable._values import Item
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
-from .layout import KeyLayout, SortRange, TemplateLayout
+from .layout import KeyLayout, TemplateLayout
 from .parts.time_buckets import BucketCodec
+from .ranges import SortRange
 from .templates import TemplateField
 
 #: The most time buckets that a query reads, unless its key declares another limit.

@@ -14,6 +14,7 @@ from solotable.errors import DataError, DeclarationError
 from .access_path import MOST_BUCKETS, AccessPath
 from .key import Key
 from .layout import AttributeLayout, KeyLayout, TemplateLayout, bucket_fields
+from .parts.choose_codec import NATIVE
 from .sharding import Sharding, check_shard_counts
 from .templates import Template
 
@@ -31,12 +32,20 @@ def compile_key(
     if key.sort is not None and not roles[1]:
         raise DeclarationError(f"{where} has a sort template, but {_describe(table, index)} has no sort key.")
 
+    compiled = partial(
+        Template.compile,
+        annotations=annotations,
+        where=where,
+        key_format=key.format or table.key_format or NATIVE,
+        tenant=table.tenant,
+    )
+
     def layout(
         given: str | tuple[str, ...], key_attributes: tuple[KeyAttribute, ...], role: Any
     ) -> KeyLayout:
         if isinstance(given, tuple):
             return _attribute_layout(given, key_attributes, role, attributes, where)
-        return _template_layout(given, key_attributes, role, annotations, where, attributes)
+        return _template_layout(compiled(given), key_attributes, role, where, attributes)
 
     partition = layout(key.partition, roles[0], "partition")
     sort = None if key.sort is None else layout(key.sort, roles[1], "sort")
@@ -92,10 +101,9 @@ def _attribute_layout(
 
 
 def _template_layout(
-    text: str,
+    template: Template,
     key_attributes: tuple[KeyAttribute, ...],
     role: Any,
-    annotations: Mapping[str, Any],
     where: str,
     attributes: Mapping[str, Attribute],
 ) -> TemplateLayout:
@@ -111,7 +119,6 @@ def _template_layout(
                 f"{where}: the field {attribute.field!r} is stored as the key attribute {name!r}; "
                 f"write ({attribute.field!r},) instead of a template, or rename the field with Attr()."
             )
-    template = Template.compile(text, annotations, where=where)
     bucket = next((part.field for part in bucket_fields(template)), None)
     return TemplateLayout(name, template, role, bucket=bucket)
 
@@ -172,6 +179,10 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
     check_shard_counts(where, key.shards, key.was)
     if not isinstance(path.partition, TemplateLayout) or isinstance(path.sort, AttributeLayout):
         raise DeclarationError(f"{where}: a sharded key needs templates; write templates instead of tuples.")
+    if not path.partition.template.key_format.escape:
+        raise DeclarationError(
+            f"{where}: a sharded key needs escaped values; write format=KeyFormat(), or remove shards=."
+        )
     if primary is None and key.was is not None:
         raise DeclarationError(
             f"{where}: was= works only for index keys: the shard is part of the primary key and cannot "

@@ -14,27 +14,16 @@ from solotable._values import AttributeValue, Item, ordered_bytes
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
+from .bounds import highest_with_prefix
 from .parts.time_buckets import BucketCodec
+from .ranges import SortRange, Verb, bounds_of, rounded
 from .sharding import Sharding
-from .templates import Template, TemplateField, below, ceiling
+from .templates import Template, TemplateField
 
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
 #: A string of this length fits any key: a character has at most four bytes.
 _SHORT = min(_LONGEST.values()) // 4
-
-
-#: `span` includes its first value and excludes its second; only the store uses it.
-Verb = Literal["since", "after", "until", "before", "between", "starts_with", "span"]
-
-
-@dataclass(frozen=True, slots=True)
-class SortRange:
-    """A range of the first part of the sort key that the arguments do not give."""
-
-    verb: Verb
-    field: str
-    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,34 +94,24 @@ class TemplateLayout:
         if sort_range is None:
             return (KeyTerm(self.attribute, "begins_with", ({"S": prefix},)),) if prefix else ()
         self._check_open(arguments, sort_range)
-        if sort_range.verb == "starts_with":
+        codec = template.codec(sort_range.field)
+        if sort_range.verb == "starts_with" and codec.kind != "number":
             start = prefix + template.encode(sort_range.field, sort_range.values[0])
             return (KeyTerm(self.attribute, "begins_with", ({"S": start},)),)
-        ends = [prefix + template.encode(sort_range.field, value) for value in sort_range.values]
-        return self._range(prefix, sort_range.verb, ends)
-
-    def _range(self, prefix: str, verb: Verb, ends: list[str]) -> tuple[KeyTerm, ...]:
-        """Return the exact range; an upper end includes all keys that continue it after a `#`."""
-        low: str | None = prefix or None
-        high = highest_with_prefix(prefix)
-        match verb:
-            case "since":
-                low = ends[0]
-            case "after":
-                low = ceiling(ends[0])
-            case "until":
-                high = ceiling(ends[0])
-            case "before":
-                high = below(ends[0])
-            case "span":
-                low, high = ends[0], below(ends[1])
-            case _:
-                low, high = ends[0], ceiling(ends[1])
+        exact = rounded(sort_range, codec.step)
+        bounds = None if exact is None else bounds_of(template, prefix, exact)
+        if bounds is None:
+            return _NOTHING
+        low, high = bounds
         if high is None:
             return (KeyTerm(self.attribute, ">=", ({"S": low or ""},)),)
         if low is None:
             return (KeyTerm(self.attribute, "<=", ({"S": high},)),) if high else _NOTHING
         return (KeyTerm(self.attribute, "BETWEEN", ({"S": low}, {"S": high})),) if low <= high else _NOTHING
+
+    def highest(self, prefix: str) -> str | None:
+        """Return the highest key that starts with a prefix; None for the empty prefix."""
+        return highest_with_prefix(prefix, escaped=self.template.key_format.escape)
 
     def _check_open(self, arguments: Mapping[str, Any], sort_range: SortRange) -> None:
         open_field = self.template.next_field(arguments)
@@ -204,6 +183,10 @@ class AttributeLayout:
                 f"{sort_range.verb}({sort_range.field}=...): "
                 f"the first part that is not given is {open_field!r}."
             )
+        exact = rounded(sort_range, rest[0].step)
+        if exact is None:
+            return _NOTHING
+        sort_range = exact
         values = tuple(self._value(rest[0], {sort_range.field: value}) for value in sort_range.values)
         if sort_range.verb == "between":
             low, high = (ordered_bytes(*next(iter(value.items()))) for value in values)
@@ -240,17 +223,6 @@ _NATIVE: dict[Verb, KeyOperator] = {
 def is_empty(terms: tuple[KeyTerm, ...]) -> bool:
     """Return whether no item can meet a key condition."""
     return any(term is _NOTHING[0] for term in terms)
-
-
-def highest_with_prefix(prefix: str) -> str | None:
-    """Return the highest key that starts with a prefix; None for the empty prefix."""
-    if not prefix:
-        return None
-    if prefix.endswith("#"):
-        # Values contain neither `#` nor `$`, so no key is between `X#...` and `X$`.
-        return ceiling(prefix[:-1])
-    space = _LONGEST["sort"] - len(prefix.encode())
-    return prefix + "\U0010ffff" * (space // 4) + ("", "\x7f", "\u07ff", "\uffff")[space % 4]
 
 
 def bucket_fields(template: Template) -> list[TemplateField]:

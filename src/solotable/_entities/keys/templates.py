@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
 from solotable._values.lazy_dataclass import dataclass
-from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError, DeclarationError
 
-from .parts.choose_codec import choose_codec
-from .parts.codecs import PartCodec
-from .parts.time_buckets import SIZES, bucket_codec
+from .key import KeyFormat
+from .parts.choose_codec import NATIVE, choose_codec
+from .parts.codecs import FoldedTextCodec, NumberCodec, PartCodec, RawTextCodec
+from .parts.time_buckets import SIZES, BucketCodec, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 #: Characters up to `$` would sort between `X` and `X#...`, or next to their upper bound. `%` starts an
 #: escape.
 _RESERVED = frozenset(' !"$%{}')
-#: The greatest character of each length in UTF-8 bytes.
-_GREATEST = {1: "\x7f", 2: "\u07ff", 3: "\uffff", 4: "\U0010ffff"}
 
 _Step = tuple[str, str, Callable[[Any], str]]
 
@@ -49,21 +47,34 @@ class Template:
     fields: tuple[str, ...]
     #: The fields that may be None; an item with None in one of them has no such key.
     optional: frozenset[str]
+    key_format: KeyFormat
+    #: The fields whose values the key does not contain exactly: folded texts and time buckets.
+    inexact: frozenset[str]
     _steps: tuple[_Step, ...] = field(repr=False, compare=False)
     _tail: str = field(repr=False, compare=False)
     _regex: re.Pattern[str] = field(repr=False, compare=False)
     _codecs: Mapping[str, PartCodec] = field(repr=False, compare=False)
 
     @classmethod
-    def compile(cls, text: str, annotations: Mapping[str, Any], *, where: str) -> Template:
+    def compile(
+        cls,
+        text: str,
+        annotations: Mapping[str, Any],
+        *,
+        where: str,
+        key_format: KeyFormat = NATIVE,
+        tenant: str | None = None,
+    ) -> Template:
         """Compile a template over fields of these types, or raise DeclarationError.
+
+        `tenant` is the field whose values a format must not fold.
 
         >>> key = Template.compile("SECTION#{order:06d}", {"order": int}, where="Section.by_order")
         >>> key.format({"order": 7}), key.parse("SECTION#000007"), key.parse("SECTION#7")
         ('SECTION#000007', {'order': 7}, None)
         """
-        parts = _split(text, annotations, where)
-        _check_ends(parts, text, where)
+        parts = _split(text, annotations, where, key_format, tenant)
+        _check_ends(parts, text, where, key_format)
         codecs = {part.field: part.codec for part in parts if isinstance(part, TemplateField)}
         steps: list[_Step] = []
         literal = ""
@@ -79,9 +90,11 @@ class Template:
             parts=parts,
             fields=tuple(codecs),
             optional=frozenset(name for name, codec in codecs.items() if codec.optional),
+            key_format=key_format,
+            inexact=frozenset(name for name, codec in codecs.items() if _is_inexact(codec)),
             _steps=tuple(steps),
             _tail=literal,
-            _regex=re.compile("".join(map(_regex_of, parts))),
+            _regex=re.compile("".join(_regex_of(part, key_format) for part in parts), re.DOTALL),
             _codecs=codecs,
         )
 
@@ -132,13 +145,29 @@ class Template:
         """Return the first field without a value; None when all have one."""
         return next((name for name in self.fields if name not in values), None)
 
-    def encode(self, field: str, value: Any) -> str:
-        """Return the text of one field's value in the key."""
+    def codec(self, field: str) -> PartCodec:
+        """Return the codec of a field, or raise DataError if the template does not have the field."""
         codec = self._codecs.get(field)
         if codec is None:
             raise DataError(
                 f"{self.where}: {field} is not part of {self.text!r}; it has {_listed(self.fields)}"
             )
+        return codec
+
+    def text_after(self, field: str) -> str:
+        """Return the literal between a field and the next one, or the end."""
+        at = next(n for n, part in enumerate(self.parts) if not isinstance(part, str) and part.field == field)
+        following = self.parts[at + 1] if at + 1 < len(self.parts) else ""
+        return following if isinstance(following, str) else ""
+
+    def is_last(self, field: str) -> bool:
+        """Return whether the key ends with a field."""
+        last = self.parts[-1]
+        return isinstance(last, TemplateField) and last.field == field
+
+    def encode(self, field: str, value: Any) -> str:
+        """Return the text of one field's value in the key."""
+        codec = self.codec(field)
         if value is None:
             raise DataError(f"{self.where}: {field} is None, but {self.text!r} needs it; pass a value")
         return codec.encode(value)
@@ -152,59 +181,9 @@ class Template:
                 )
 
 
-def ceiling(text: str) -> str:
-    """Return the inclusive upper bound of `text` and every key that starts with `text#`."""
-    return text + "$"
-
-
-def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
-    """Return the greatest string of at most `longest_bytes` UTF-8 bytes that sorts before `text`.
-
-    >>> below("b", 3), below("a\\x00", 3)
-    ('a߿', 'a')
-    """
-    if not text:
-        raise DataError("no string sorts before the empty string; pass a bound that is not empty")
-    fitting = _fitting(text, longest_bytes)
-    if len(fitting) < len(text):
-        return _filled(fitting, longest_bytes)
-    if text[-1] == "\x00":
-        return text[:-1]
-    code = ord(text[-1]) - 1
-    # UTF-8 has no surrogates: U+E000 comes right after U+D7FF.
-    return _filled(text[:-1] + chr(0xD7FF if code == 0xDFFF else code), longest_bytes)
-
-
-def above(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str | None:
-    """Return the least string of at most `longest_bytes` UTF-8 bytes after `text`; None if none exists.
-
-    >>> above("a", 3), above("abc", 3)
-    ('a\\x00', 'abd')
-    """
-    if len(text.encode()) < longest_bytes:
-        return text + "\x00"
-    while text:
-        start, code = text[:-1], ord(text[-1]) + 1
-        if text[-1] != _GREATEST[4]:
-            # A greater character may take more bytes, so check that the text still fits.
-            found = start + chr(0xE000 if code == 0xD800 else code)
-            if len(found.encode()) <= longest_bytes:
-                return found
-        text = start
-    return None
-
-
-def _fitting(text: str, longest_bytes: int) -> str:
-    """Cut the text after the last whole character that fits."""
-    return text.encode()[:longest_bytes].decode(errors="ignore")
-
-
-def _filled(text: str, longest_bytes: int) -> str:
-    space = longest_bytes - len(text.encode())
-    return text + _GREATEST[4] * (space // 4) + _GREATEST.get(space % 4, "")
-
-
-def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str | TemplateField, ...]:
+def _split(
+    text: str, annotations: Mapping[str, Any], where: str, key_format: KeyFormat, tenant: str | None
+) -> tuple[str | TemplateField, ...]:
     if not text:
         raise DeclarationError(
             f"{where}: the template is empty; write text and {{fields}}, such as ORDER#{{id}}"
@@ -214,34 +193,39 @@ def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str |
     at = 0
     for found in _SLOT.finditer(text):
         if found.start() > at:
-            parts.append(_literal(text[at : found.start()], text, where))
-        part = _part(found[1], annotations, text, where)
+            parts.append(_literal(text[at : found.start()], text, where, key_format))
+        part = _part(found[1], annotations, text, where, key_format)
+        if part.field == tenant and isinstance(part.codec, RawTextCodec | FoldedTextCodec):
+            part = replace(part, codec=replace(part.codec, folds=False))
         if part.field in seen:
             raise DeclarationError(f"{where}: {text!r} has {{{part.field}}} twice; remove one")
         seen.add(part.field)
         parts.append(part)
         at = found.end()
     if at < len(text):
-        parts.append(_literal(text[at:], text, where))
+        parts.append(_literal(text[at:], text, where, key_format))
     return tuple(parts)
 
 
-def _literal(literal: str, text: str, where: str) -> str:
+def _literal(literal: str, text: str, where: str, key_format: KeyFormat) -> str:
     for character in literal:
         if character in "{}":
             raise DeclarationError(
                 f"{where}: {text!r} has a {character} outside of a {{field}}; "
                 "the text of a key cannot contain braces, also not doubled ones"
             )
-        if character in _RESERVED or not character.isprintable():
+        if not character.isprintable() or (key_format.escape and character in _RESERVED):
             raise DeclarationError(
                 f'{where}: {text!r} has {character!r} between its fields; spaces, ! " $ % and control '
-                "characters would break the order of keys, so use # or a letter"
+                "characters would break the order of keys, so use # or a letter, or the format of another "
+                "program: KeyFormat(escape=False)"
             )
-    return literal
+    return key_format.fold(literal)
 
 
-def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> TemplateField:
+def _part(
+    slot: str, annotations: Mapping[str, Any], text: str, where: str, key_format: KeyFormat
+) -> TemplateField:
     name, colon, spec = slot.partition(":")
     if not name.isidentifier() or (colon and not spec):
         raise DeclarationError(
@@ -258,25 +242,56 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> T
         return TemplateField(
             field=name, spec=spec, codec=bucket_codec(annotation, spec, where=where, field=name)
         )
-    return TemplateField(field=name, spec=spec, codec=choose_codec(annotation, spec, where=where, field=name))
+    codec = choose_codec(annotation, spec, where=where, field=name, key_format=key_format)
+    return TemplateField(field=name, spec=spec, codec=codec)
 
 
-def _check_ends(parts: tuple[str | TemplateField, ...], text: str, where: str) -> None:
-    """Reject a field without a `#` after it: its end would be unknown."""
+def _check_ends(parts: tuple[str | TemplateField, ...], text: str, where: str, key_format: KeyFormat) -> None:
+    """Reject a field without a delimiter after it, unless its end is known all the same."""
+    delimiter = key_format.delimiter
     for part, following in pairwise(parts):
         if isinstance(part, str):
             continue
-        if isinstance(following, TemplateField) or not following.startswith("#"):
-            raise DeclarationError(
-                f"{where}: nothing in {text!r} marks the end of {{{part.field}}}, so two items could share "
-                "a key; put a # right after it"
-            )
+        is_delimiter = isinstance(following, str) and following.startswith(delimiter)
+        if is_delimiter and (part.codec.kind != "number" or "-" not in delimiter):
+            continue
+        if not key_format.escape and _has_known_end(part.codec, following):
+            continue
+        raise DeclarationError(
+            f"{where}: nothing in {text!r} marks the end of {{{part.field}}}, so two items could share "
+            f"a key; put a {delimiter} right after it"
+        )
 
 
-def _regex_of(part: str | TemplateField) -> str:
+def _has_known_end(codec: PartCodec, following: str | TemplateField) -> bool:
+    """Return whether a value ends where the next part starts, without a delimiter between them."""
+    if codec.width is not None:
+        return True
+    if not isinstance(following, str):
+        return False
+    if codec.kind == "number":
+        return following[0] not in "-0123456789"
+    if codec.kind == "hex":
+        return not following[0].isalnum()
+    return codec.choices is not None and not any(following[0] in text for text in codec.choices)
+
+
+def _is_inexact(codec: PartCodec) -> bool:
+    return isinstance(codec, FoldedTextCodec | BucketCodec) or (
+        isinstance(codec, RawTextCodec) and codec.fold is not None
+    )
+
+
+def _regex_of(part: str | TemplateField, key_format: KeyFormat) -> str:
     if isinstance(part, str):
         return re.escape(part)
-    return "([^#]*)" if part.codec.width is None else f"([^#]{{{part.codec.width}}})"
+    if part.codec.width is not None:
+        return f"(.{{{part.codec.width}}})"
+    if isinstance(part.codec, NumberCodec):
+        return "(-?[0-9]+)"
+    if part.codec.choices is not None:
+        return f"({'|'.join(map(re.escape, sorted(part.codec.choices, key=len, reverse=True)))})"
+    return f"((?:(?!{re.escape(key_format.delimiter)}).)*)"
 
 
 def _listed(names: Mapping[str, Any] | tuple[str, ...]) -> str:

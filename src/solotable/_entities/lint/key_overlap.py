@@ -21,7 +21,7 @@ from solotable._entities.keys.templates import TemplateField
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
-from .segments import Segment, overlap, segments, starting_with
+from .segments import Segment, first_literal, is_segmented, overlap, segments, starting_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ def layouts_overlap(
     """Return the pairs of segments that must match for two keys to be equal; None when they never are."""
     my, their = getattr(mine.path, role), getattr(theirs.path, role)
     if isinstance(my, TemplateLayout) and isinstance(their, TemplateLayout):
+        if not is_comparable(my, their):
+            return None if starts_apart(my, their) else []
         one, other = getattr(mine, role), getattr(theirs, role)
         return (
             [SegmentPair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
@@ -89,6 +91,22 @@ def layouts_overlap(
     # A plain attribute is not escaped, so it can be any string.
     never = texts is not None and all(composed.parse(text) is None for text in texts)
     return None if never else []
+
+
+def is_comparable(one: TemplateLayout, other: TemplateLayout) -> bool:
+    """Return whether two keys are equal exactly when their segments are: they have the same delimiter."""
+    mine, theirs = one.template, other.template
+    return (
+        mine.key_format.delimiter == theirs.key_format.delimiter
+        and is_segmented(mine)
+        and is_segmented(theirs)
+    )
+
+
+def starts_apart(one: TemplateLayout, other: TemplateLayout) -> bool:
+    """Return whether two templates begin with literals that no key can both begin with."""
+    mine, theirs = first_literal(one.template), first_literal(other.template)
+    return not mine.startswith(theirs) and not theirs.startswith(mine)
 
 
 def keys_overlap(mine: EntityPath, theirs: EntityPath) -> Overlap | None:
@@ -148,7 +166,7 @@ _SHARD = TemplateField(
 
 
 def _split(layout: KeyLayout | None) -> tuple[Segment, ...]:
-    if not isinstance(layout, TemplateLayout):
+    if not isinstance(layout, TemplateLayout) or not is_segmented(layout.template):
         return ()
     return (
         segments(layout.template)
@@ -204,10 +222,12 @@ def format_key(key: EntityPath, texts: tuple[str, ...] | None) -> str:
     layouts = [layout for layout in (key.path.partition, key.path.sort) if layout is not None]
     if texts is None or not all(isinstance(layout, TemplateLayout) for layout in layouts):
         return ""
+    if len(texts) != len(key.partition) + len(key.sort):
+        return ""
     lines, at = [], 0
     for layout in layouts:
         assert isinstance(layout, TemplateLayout)
         size = len(key.partition if layout is key.path.partition else key.sort)
-        lines.append(f"{layout.attribute}={'#'.join(texts[at : at + size])}")
+        lines.append(f"{layout.attribute}={layout.template.key_format.delimiter.join(texts[at : at + size])}")
         at += size
     return ", ".join(lines)

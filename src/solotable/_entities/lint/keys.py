@@ -123,8 +123,8 @@ def _across_tenants(one: EntityPath, other: EntityPath) -> Finding | None:
             "ST103",
             "error",
             f"{_names(one.plan, other.plan)} have the tenant at different positions of {_partition(one)} "
-            f"and {_partition(other)}{_example(overlap.texts)}, so two tenants can share a partition; put "
-            f"the tenant at the same position, after a literal.",
+            f"and {_partition(other)}{_example(one, overlap.texts)}, so two tenants can share a partition; "
+            f"put the tenant at the same position, after a literal.",
             plan=other.plan,
         )
     overlap = partitions_overlap(one, other)
@@ -136,7 +136,7 @@ def _across_tenants(one: EntityPath, other: EntityPath) -> Finding | None:
         "error",
         f"The global entity {global_key.plan.name} can be in a tenant's partition of "
         f"{tenant_key.plan.name}: {_partition(global_key)} can equal {_partition(tenant_key)}"
-        f"{_example(overlap.texts)}; start the global partition key with a different literal.",
+        f"{_example(one, overlap.texts)}; start the global partition key with a different literal.",
         plan=global_key.plan,
     )
 
@@ -145,7 +145,7 @@ def _internal_prefix(key: EntityPath) -> Finding | None:
     layout = key.path.partition
     first = (
         key.partition[0].literal
-        if isinstance(layout, TemplateLayout) and key.partition[0].part is None
+        if isinstance(layout, TemplateLayout) and key.partition and key.partition[0].part is None
         else ""
     )
     if first not in INTERNAL_KINDS:
@@ -179,8 +179,11 @@ def _partition(key: EntityPath) -> str:
     return repr(layout.template.text) if isinstance(layout, TemplateLayout) else repr(layout.fields)
 
 
-def _example(texts: tuple[str, ...] | None) -> str:
-    return f" (both can be {'#'.join(texts)!r})" if texts else ""
+def _example(key: EntityPath, texts: tuple[str, ...] | None) -> str:
+    layout = key.path.partition
+    if not texts or not isinstance(layout, TemplateLayout):
+        return ""
+    return f" (both can be {layout.template.key_format.delimiter.join(texts)!r})"
 
 
 def _names(one: Plan, other: Plan) -> str:

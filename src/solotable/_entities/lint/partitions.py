@@ -41,7 +41,8 @@ def check_partitions(plan: Plan) -> Iterator[Finding]:
             if count < _MANY:
                 yield _few(plan, path, count, sorted(rest), has_tenant=has_tenant)
         elif all(
-            codec is not None and codec.kind in ("timestamp", "date", "bucket") for codec in rest.values()
+            codec is not None and codec.kind in ("timestamp", "epoch", "date", "bucket")
+            for codec in rest.values()
         ):
             yield _current_time(plan, path, sorted(rest), has_tenant=has_tenant)
 

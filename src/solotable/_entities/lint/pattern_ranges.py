@@ -16,7 +16,15 @@ from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
 from solotable._values.lazy_dataclass import dataclass
 
-from .key_overlap import EntityPath, Overlap, SegmentPair, layouts_overlap, solve
+from .key_overlap import (
+    EntityPath,
+    Overlap,
+    SegmentPair,
+    is_comparable,
+    layouts_overlap,
+    solve,
+    starts_apart,
+)
 from .segments import Segment
 
 #: The verbs that a query over time buckets may use; `since` and `after` end at the current time.
@@ -63,6 +71,8 @@ class PatternRange:
         my = self.key.path.sort
         if not isinstance(my, TemplateLayout) or not isinstance(other.path.sort, TemplateLayout):
             return []  # no sort key, or plain attributes, which can have any value
+        if not is_comparable(my, other.path.sort):
+            return None if starts_apart(my, other.path.sort) else []
         own, others = self.key.sort, other.sort
         if self._is_exact(my):
             return (

@@ -1,8 +1,9 @@
 """Find a text that two segments of keys can both have, or that starts with a given text.
 
-A template splits at `#` into segments: a literal, or a literal and one field's value. Values contain no `#`,
-so two keys are equal exactly when their segments are. Functions return one example, exact for every codec of
-`keys.parts.codecs`; an unknown codec raises NotImplementedError.
+A template splits at its delimiter into segments: a literal, or a literal and one field's value. Values do not
+contain the delimiter, so two keys are equal exactly when their segments are. Functions return one example,
+exact for most codecs of `keys.parts.codecs`; others count as any text. An unknown codec raises
+NotImplementedError.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from solotable._entities.keys.parts.codecs import DecimalCodec, DigitsCodec, PartCodec
+from solotable._entities.keys.parts.codecs import (
+    DecimalCodec,
+    DigitsCodec,
+    PartCodec,
+    RawTextCodec,
+    TimestampCodec,
+)
 from solotable._entities.keys.templates import Template, TemplateField
 from solotable._values.lazy_dataclass import dataclass
 
@@ -21,6 +28,19 @@ _TIMES = ("date", "timestamp", "bucket")
 _MIDNIGHT = {13: "T00", 20: "T00:00:00Z", 24: "T00:00:00.000Z", 27: "T00:00:00.000000Z"}
 #: An example of a str.
 _TEXT = "x"
+#: The characters other than letters and digits in the texts of a codec.
+_PUNCTUATION = {
+    "number": "-",
+    "digits": "-",
+    "decimal": "-.",
+    "timestamp": "-:.+",
+    "date": "-",
+    "bucket": "-",
+    "uuid": "-",
+    "folded": "-:.+",
+}
+#: The longest number that is tried as an example.
+_LONGEST_NUMBER = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +56,46 @@ class Segment:
         return None if self.part is None else self.part.codec
 
 
+def is_segmented(template: Template) -> bool:
+    """Return whether only the delimiter ends a value, and no value contains it."""
+    delimiter = template.key_format.delimiter
+    fields = [part for part in template.parts if isinstance(part, TemplateField)]
+    ends = [template.text_after(part.field) for part in fields if not template.is_last(part.field)]
+    contained = any(set(delimiter) <= set(_PUNCTUATION.get(part.codec.kind, "")) for part in fields)
+    return not contained and all(end.startswith(delimiter) for end in ends)
+
+
+def first_literal(template: Template) -> str:
+    """Return the literal before the first field of a template."""
+    return template.parts[0] if isinstance(template.parts[0], str) else ""
+
+
 def segments(template: Template) -> tuple[Segment, ...]:
-    """Split a template at `#`."""
+    """Split a template at its delimiter."""
     found: list[Segment] = []
+    delimiter = template.key_format.delimiter
     literal, value = "", None
     for part in template.parts:
         if isinstance(part, TemplateField):
-            value = part
+            value = _known(part, delimiter)
             continue
-        first, *rest = part.split("#")
+        first, *rest = part.split(delimiter)
         literal += first
         for piece in rest:
             found.append(Segment(literal, value))
             literal, value = piece, None
     return (*found, Segment(literal, value))
+
+
+def _known(part: TemplateField, delimiter: str) -> TemplateField:
+    """Return the part, or any text for a codec whose texts the linter does not build."""
+    codec = part.codec
+    other_offset = isinstance(codec, TimestampCodec) and codec.offset != "Z"
+    if codec.kind not in ("folded", "epoch") and not other_offset:
+        return part
+    text = RawTextCodec(delimiter=delimiter, name=codec.name, slot=codec.slot)
+    # Another name, because the value of the text is not the value of the field.
+    return TemplateField(field=f"#{part.field}", spec="", codec=text)
 
 
 def contains(codec: PartCodec, text: str) -> bool:
@@ -107,6 +153,8 @@ def _filler(codec: PartCodec, start: str) -> str:
             return start or _TEXT
         case "hex":
             return start + "0" * (len(start) % 2)
+        case "number":
+            return start if contains(codec, start) else start + "1"
         case "uuid":
             return _UUID
         case _:
@@ -156,7 +204,16 @@ def _fixed_form(one: PartCodec, between: str, other: PartCodec) -> str | None:
         # Not every text of digits is a date, so try the days of one year.
         texts = (text for text in _moments(one, between) if contains(one, text))
         return next((text for text in texts if contains(other, text[size:])), None)
-    width = one.width if one.width is not None else size + (other.width or 0)
+    if one.kind == "number" or other.kind == "number":
+        known = other.width if one.width is None else one.width - size
+        widths = range(1, _LONGEST_NUMBER) if known is None else (known,)
+        return next(filter(None, (_common(one, between, other, size + each) for each in widths)), None)
+    return _common(one, between, other, one.width if one.width is not None else size + (other.width or 0))
+
+
+def _common(one: PartCodec, between: str, other: PartCodec, width: int) -> str | None:
+    """Return a text of this width that both have, character by character."""
+    size = len(between)
     for mine, theirs in product(_classes(one, width), _classes(other, width - size)):
         if len(mine) != size + len(theirs):
             continue
@@ -172,7 +229,7 @@ def _fixed_form(one: PartCodec, between: str, other: PartCodec) -> str | None:
 def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
     """Return the characters at each position of a codec's texts, once for every sign.
 
-    `width` applies to hexadecimal digits only: their codec has no width.
+    `width` applies to hexadecimal digits and numbers: their codecs have no width.
     """
     if isinstance(codec, DigitsCodec):
         return _signed((_DIGIT,) * codec.digits, signed=codec.signed)
@@ -185,6 +242,8 @@ def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
             return [tuple("-" if each == "-" else _HEX for each in _UUID)]
         case "hex":
             return [(_HEX,) * width]
+        case "number":
+            return [(_DIGIT,)] if width == 1 else _signed((_DIGIT[1:], *(_DIGIT,) * (width - 1)), signed=True)
         case "date" | "timestamp" | "bucket":
             text = ("0000-00-00" + _MIDNIGHT.get(codec.width or 0, ""))[: codec.width]
             return [tuple(_DIGIT if each == "0" else each for each in text)]

@@ -12,7 +12,8 @@ from typing import Any
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import AttributeLayout, SortRange, TemplateLayout, bucket_fields
+from solotable._entities.keys.layout import AttributeLayout, TemplateLayout, bucket_fields
+from solotable._entities.keys.ranges import SortRange
 from solotable._entities.keys.templates import Template, TemplateField
 from solotable._expressions.evaluate import paths_of
 from solotable._values.lazy_dataclass import dataclass

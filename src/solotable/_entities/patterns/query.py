@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from pydantic import BaseModel
 
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import SortRange, Verb
+from solotable._entities.keys.ranges import SortRange, Verb
 from solotable._expressions.ast import And, Condition
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError

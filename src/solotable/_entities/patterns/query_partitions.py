@@ -10,15 +10,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import (
-    SortRange,
-    TemplateLayout,
-    bucket_fields,
-    highest_with_prefix,
-    is_empty,
-)
+from solotable._entities.keys.bounds import above, below, highest_with_prefix
+from solotable._entities.keys.layout import TemplateLayout, bucket_fields, is_empty
 from solotable._entities.keys.parts.time_buckets import BucketCodec, BucketText
-from solotable._entities.keys.templates import above, below
+from solotable._entities.keys.ranges import SortRange
 from solotable._expressions.ast import KeyTerm
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
@@ -36,6 +31,8 @@ class QueryPartitions:
     within: tuple[KeyTerm, ...]
     #: Identifies the query, independent of the clock.
     identity: str
+    #: Whether the values in the sort key are escaped.
+    escaped: bool = True
 
     @property
     def queries(self) -> int:
@@ -71,7 +68,7 @@ class QueryPartitions:
         texts = [str(value["S"]) for value in term.values]
         match term.operator:
             case "begins_with":
-                return texts[0], highest_with_prefix(texts[0])
+                return texts[0], highest_with_prefix(texts[0], escaped=self.escaped)
             case ">=":
                 return texts[0], None
             case "<=":
@@ -101,6 +98,7 @@ def partitions_of(
         buckets=() if is_empty(within) else buckets,
         within=within,
         identity=repr((partition.partitions(fixed), within)),
+        escaped=not isinstance(sort, TemplateLayout) or sort.template.key_format.escape,
     )
 
 

@@ -73,7 +73,13 @@ class History(Trait):
         self._check_numbers(where)
         self._check_restored_from(where, draft)
         bound = copy(self)
-        bound.template = Template.compile(self.text, draft.annotations, where=where)
+        bound.template = Template.compile(
+            self.text,
+            draft.annotations,
+            where=where,
+            key_format=primary.sort.template.key_format,
+            tenant=draft.tenant,
+        )
         _check_fields(where, bound.template, primary, draft.version or "")
         if may_overlap(bound.template, primary.sort.template):
             raise DeclarationError(
@@ -179,8 +185,10 @@ class History(Trait):
 def may_overlap(one: Template, other: Template) -> bool:
     """Return whether two templates can give the same key."""
     # Imported here, so that entities without a history do not load the linter.
-    from solotable._entities.lint.segments import overlap, segments
+    from solotable._entities.lint.segments import is_segmented, overlap, segments
 
+    if not is_segmented(one) or not is_segmented(other):
+        return True
     mine, theirs = segments(one), segments(other)
     return len(mine) == len(theirs) and all(
         overlap(*pair) is not None for pair in zip(mine, theirs, strict=True)

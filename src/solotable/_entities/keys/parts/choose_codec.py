@@ -13,7 +13,9 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, FutureDate, FutureDatetime, PastDate, PastDatetime
 
-from solotable._entities.declare.annotations import is_email_str
+from solotable._entities.declare.annotations import inner_metadata, is_email_str
+from solotable._entities.declare.fields import Epoch, Iso
+from solotable._entities.keys.key import KeyFormat
 from solotable.errors import DataError, DeclarationError
 
 from .codecs import (
@@ -22,17 +24,27 @@ from .codecs import (
     DateCodec,
     DecimalCodec,
     DigitsCodec,
+    EpochCodec,
+    FoldedCodec,
+    FoldedTextCodec,
     HexCodec,
+    NumberCodec,
     PartCodec,
+    RawTextCodec,
     TextCodec,
     TimestampCodec,
     UuidCodec,
     escape,
+    is_delimited,
 )
 
 _INTEGER = re.compile(r"(\+?)0([1-9][0-9]?)d")
 _FRACTION = re.compile(r"(\+?)0([1-9][0-9]?)\.([0-9][0-9]?)f")
+#: The format of keys that have no other.
+NATIVE = KeyFormat()
 _TIMESPECS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+#: The digits of the times from 2001 to 2286, which all have the same number of them.
+_EPOCH_DIGITS = {"s": 10, "ms": 13}
 #: The value types of Pydantic's constrained types.
 _PLAIN: dict[Any, type] = {
     AwareDatetime: datetime,
@@ -43,11 +55,47 @@ _PLAIN: dict[Any, type] = {
 }
 
 
-def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
+def choose_codec(
+    annotation: Any, spec: str = "", *, where: str, field: str = "", key_format: KeyFormat = NATIVE
+) -> PartCodec:
     """Return the codec of a field in a template, or raise DeclarationError with the reason.
 
     `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
     """
+    codec = _native_codec(annotation, spec, where=where, field=field)
+    return codec if key_format == NATIVE else _formatted(codec, key_format, where)
+
+
+def _formatted(codec: PartCodec, key_format: KeyFormat, where: str) -> PartCodec:
+    """Return the codec of the same values in another format of keys."""
+    fold = None if key_format.case is None else key_format.fold
+    common: dict[str, Any] = {"name": codec.name, "slot": codec.slot, "optional": codec.optional}
+    if isinstance(codec, TextCodec):
+        if not key_format.escape:
+            return RawTextCodec(delimiter=key_format.delimiter, fold=fold, **common)
+        return codec if fold is None else FoldedTextCodec(fold=fold, **common)
+    if isinstance(codec, ChoiceCodec):
+        plain = {value: key_format.fold(value) for value in codec.texts}
+        texts = {value: escape(text) if key_format.escape else text for value, text in plain.items()}
+        for text in texts.values():
+            if not is_delimited(text, key_format.delimiter):
+                raise DeclarationError(
+                    f"{where}: {codec.slot} has the choice {text!r}, which contains the delimiter "
+                    f"{key_format.delimiter!r} of the key; rename it, or use another delimiter."
+                )
+        if len(set(texts.values())) < len(texts):
+            raise DeclarationError(
+                f"{where}: {codec.slot} has choices that differ only in case, but the key is folded; "
+                f"rename one."
+            )
+        values = {texts[value]: codec.values[codec.texts[value]] for value in texts}
+        return replace(codec, texts=texts, values=values, choices=tuple(texts.values()))
+    if fold is None or codec.kind in ("number", "digits", "decimal", "epoch", "date"):
+        return codec
+    return FoldedCodec(inner=codec, fold=fold, width=codec.width, **common)
+
+
+def _native_codec(annotation: Any, spec: str, *, where: str, field: str) -> PartCodec:
     plain, optional = unwrap(annotation)
     slot = "{" + field + (f":{spec}" if spec else "") + "}"
     entity = where.rpartition(".")[0] or where
@@ -63,18 +111,34 @@ def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = ""
     if isinstance(plain, type) and issubclass(plain, IntEnum):
         return _enumerated_digits(plain, _digits(spec, field, common, rejection), rejection)
     if plain is int:
-        return _digits(spec, field, common, rejection)
+        return NumberCodec(**common) if spec == "d" else _digits(spec, field, common, rejection)
     if plain is Decimal:
         return _decimal(spec, field, common, rejection)
     if plain is datetime:
-        if spec and spec not in _TIMESPECS:
-            raise rejection(f"has an unknown format for a datetime; use {field}:s, {field}:ms or {field}:us")
-        precision = _TIMESPECS[spec or "us"]
-        return TimestampCodec(precision=precision, width=TIMES[precision][1], **common)
+        return _timestamp(annotation, spec, field, common, rejection)
     codec = _plain_codec(plain, common, rejection)
     if spec:
         raise rejection(f"has a format, but {_named(plain)} takes none; write {{{field}}}")
     return codec
+
+
+def _timestamp(
+    annotation: Any, spec: str, field: str, common: dict[str, Any], rejection: Any
+) -> TimestampCodec:
+    marks = [meta for meta in inner_metadata(annotation) if isinstance(meta, Iso | Epoch)]
+    mark = marks[0] if marks else Iso()
+    if isinstance(mark, Epoch):
+        padded = _INTEGER.fullmatch(spec)
+        if spec and (padded is None or padded[1]):
+            raise rejection(f"is stored as Epoch({mark.precision!r}); write {{{field}}} or {{{field}:015d}}")
+        digits = int(padded[2]) if padded else _EPOCH_DIGITS[mark.precision]
+        precision = _TIMESPECS[mark.precision]
+        return EpochCodec(precision=precision, digits=digits, padded=bool(padded), width=digits, **common)
+    if spec and spec not in _TIMESPECS:
+        raise rejection(f"has an unknown format for a datetime; use {field}:s, {field}:ms or {field}:us")
+    precision = _TIMESPECS[spec or mark.precision]
+    width = TIMES[precision][1] - 1 + len(mark.offset)
+    return TimestampCodec(precision=precision, offset=mark.offset, width=width, **common)
 
 
 def _plain_codec(plain: Any, common: dict[str, Any], rejection: Any) -> PartCodec:
@@ -120,7 +184,7 @@ def _digits(spec: str, field: str, common: dict[str, Any], rejection: Any) -> Di
     if found is None or (found[1] and found[2] == "1"):
         raise rejection(
             f"is an int, which sorts correctly only with a fixed width; write {{{field}:06d}} for up to six "
-            f"digits, or {{{field}:+06d}} if it can be negative"
+            f"digits, {{{field}:+06d}} if it can be negative, or {{{field}:d}} if the order does not matter"
         )
     width = int(found[2])
     return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **common)

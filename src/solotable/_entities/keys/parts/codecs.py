@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ _ESCAPED = re.compile("%([01][0-9A-F]|2[0-5])")
 _ESCAPED_TEXT = re.compile("(?:[^\x00-%\ud800-\udfff]|%(?:[01][0-9A-F]|2[0-5]))*")
 _ESCAPES = {code: f"%{code:02X}" for code in range(0x26)}
 _NINES = str.maketrans("0123456789", "9876543210")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Precision of timestamps: the unit in microseconds, and the length of the text.
 TIMES = {"seconds": (1_000_000, 20), "milliseconds": (1_000, 24), "microseconds": (1, 27)}
 
@@ -67,7 +68,8 @@ def _shown(value: object) -> str:
 class PartCodec(ABC):
     """The codec of one field in a key."""
 
-    #: The kind for the linter: text, digits, decimal, timestamp, date, uuid, hex or choice.
+    #: The kind for the linter: text, number, digits, decimal, timestamp, epoch, date, uuid, hex, choice
+    #: or folded.
     kind: ClassVar[str]
     #: The entity and field for messages: `Section.order`.
     name: str
@@ -79,6 +81,11 @@ class PartCodec(ABC):
     width: int | None = None
     #: Every text that `encode` can return, for a declared set.
     choices: tuple[str, ...] | None = None
+
+    @property
+    def step(self) -> int:
+        """The precision of times in microseconds; 0 for other values."""
+        return 0
 
     @abstractmethod
     def encode(self, value: Any) -> str:
@@ -135,6 +142,94 @@ class TextCodec(PartCodec):
 
     def decode(self, text: str) -> str:
         return unescape(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedTextCodec(TextCodec):
+    """A str, folded to one case and escaped; its case is lost in the key."""
+
+    fold: Callable[[str], str]
+    #: Whether folding may change a value; it must not change a tenant.
+    folds: bool = True
+
+    def encode(self, value: Any) -> str:
+        return TextCodec.encode(self, _folded(self, value, self.fold, folds=self.folds))
+
+    def decode(self, text: str) -> str:
+        return PartCodec.decode(self, text)  # type: ignore[no-any-return]  # `parse` returns a str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawTextCodec(PartCodec):
+    """A str as it is, or folded to one case; a text that contains the delimiter is rejected."""
+
+    kind: ClassVar[str] = "text"
+    delimiter: str
+    fold: Callable[[str], str] | None = None
+    #: As in FoldedTextCodec.
+    folds: bool = True
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.type_error(value, "str")
+        text = str.__str__(value)
+        if self.fold is not None:
+            text = _folded(self, text, self.fold, folds=self.folds)
+        if not is_delimited(text, self.delimiter):
+            raise self.error(
+                value,
+                f"contains the delimiter {self.delimiter!r} of {self.slot}, or ends like the start of it, so "
+                "another entity could have the same key; use a value without it",
+            )
+        if _SURROGATE.search(text) is not None:
+            raise self.error(
+                value,
+                "has a lone surrogate, which UTF-8 cannot store; decode the text correctly first",
+            )
+        return text
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+def is_delimited(text: str, delimiter: str) -> bool:
+    """Return whether a delimiter after the text is the first one in it.
+
+    >>> is_delimited("a:", "::"), is_delimited("a:b", "::")
+    (False, True)
+    """
+    return (text + delimiter).find(delimiter) == len(text)
+
+
+def _folded(codec: PartCodec, value: Any, fold: Callable[[str], str], *, folds: bool) -> str:
+    if not isinstance(value, str):
+        raise codec.type_error(value, "str")
+    text = fold(str.__str__(value))
+    if not folds and text != value:
+        raise codec.error(
+            value, f"would be {text!r} in {codec.slot}, which another tenant could be; use {text!r}"
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedCodec(PartCodec):
+    """A value other than a str whose text is folded to one case, such as a time or a UUID."""
+
+    kind: ClassVar[str] = "folded"
+    inner: PartCodec
+    fold: Callable[[str], str]
+
+    @property
+    def step(self) -> int:
+        return self.inner.step
+
+    def encode(self, value: Any) -> str:
+        return self.fold(self.inner.encode(value))
+
+    def parse(self, text: str) -> Any:
+        # Times have upper-case letters; UUIDs and hexadecimal digits are the same in both cases.
+        return self.inner.parse(text.upper())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +291,24 @@ class DigitsCodec(PartCodec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NumberCodec(PartCodec):
+    """An int without padding; its texts do not sort like the numbers."""
+
+    kind: ClassVar[str] = "number"
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.type_error(value, "int")
+        try:
+            return str(int(value))
+        except ValueError:  # Python refuses to print an int of more than 4300 digits
+            raise self.error(value, "is too long for a key; use a smaller value") from None
+
+    def parse(self, text: str) -> int:
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecimalCodec(PartCodec):
     """A Decimal of a declared width and number of decimals; the sign works as in DigitsCodec."""
 
@@ -244,8 +357,17 @@ class TimestampCodec(PartCodec):
 
     kind: ClassVar[str] = "timestamp"
     precision: str
+    offset: str = "Z"
+
+    @property
+    def step(self) -> int:
+        return TIMES[self.precision][0]
 
     def encode(self, value: Any) -> str:
+        return self.moment(value).isoformat(timespec=self.precision)[:-6] + self.offset
+
+    def moment(self, value: Any) -> datetime:
+        """Return the time of a value in UTC; reject one that is finer than the precision."""
         if not isinstance(value, datetime):
             raise self.type_error(value, "datetime")
         moment = value if value.tzinfo is UTC else self._in_utc(value)
@@ -254,7 +376,7 @@ class TimestampCodec(PartCodec):
                 value,
                 f"is finer than the {self.precision} of {self.slot}; round it or declare a finer format",
             )
-        return moment.isoformat(timespec=self.precision)[:-6] + "Z"
+        return moment
 
     def _in_utc(self, value: datetime) -> datetime:
         if value.utcoffset() is None:
@@ -268,6 +390,27 @@ class TimestampCodec(PartCodec):
 
     def parse(self, text: str) -> datetime:
         return datetime.fromisoformat(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochCodec(TimestampCodec):
+    """An aware datetime, as the digits of its seconds or milliseconds since 1970."""
+
+    kind: ClassVar[str] = "epoch"
+    digits: int
+    padded: bool
+
+    def encode(self, value: Any) -> str:
+        number = (self.moment(value) - _EPOCH) // timedelta(microseconds=self.step)
+        least = 0 if self.padded else 10 ** (self.digits - 1)
+        if not least <= number < 10**self.digits:
+            raise self.error(
+                value, f"does not have {self.digits} digits in {self.slot}; declare a width, such as 015d"
+            )
+        return str(number).zfill(self.digits)
+
+    def parse(self, text: str) -> datetime:
+        return _EPOCH + timedelta(microseconds=int(text) * self.step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
