@@ -12,7 +12,7 @@ NULL. An absent set is always the empty set, because DELETE removes an empty set
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -33,7 +33,19 @@ from solotable._entities.declare.annotations import (
     parts,
 )
 from solotable._entities.declare.field_storage import Compressed, Encrypted
-from solotable._entities.declare.fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
+from solotable._entities.declare.fields import (
+    STEPS,
+    TTL,
+    Attr,
+    Counter,
+    Created,
+    Epoch,
+    Iso,
+    Json,
+    Unique,
+    Updated,
+    Version,
+)
 from solotable._values import AttributeValue
 from solotable._values.lazy_dataclass import dataclass
 
@@ -56,9 +68,25 @@ from .containers import (
     type_name,
     wrong_type,
 )
-from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
+from .scalars import SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
+from .times import TTL_SECONDS, time_scalar
 
-MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr, Compressed, Encrypted)
+MARKERS: Final = (
+    Version,
+    TTL,
+    Json,
+    Created,
+    Updated,
+    Counter,
+    Unique,
+    Attr,
+    Compressed,
+    Encrypted,
+    Iso,
+    Epoch,
+)
+#: Markers that a field may have beside another.
+_COMBINED: Final = (Attr, Unique, Compressed, Encrypted, Iso, Epoch)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -111,6 +139,7 @@ def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attr
 
 def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
     markers = _markers(site, info)
+    step = 0
     rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
     if Json in markers:
         from .pydantic_codecs import json_text
@@ -118,8 +147,12 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         codec = json_text(site, info.annotation, rest)
     else:
         codec = _compile(site, info.annotation, rest)
+        time_format = markers.get(Iso) or markers.get(Epoch)
         if TTL in markers and _is_moment(info.annotation):
-            codec = replace(_scalar(site, EPOCH), optional=codec.optional)
+            codec, step = replace(_scalar(site, TTL_SECONDS), optional=codec.optional), STEPS["s"]
+        elif time_format is not None:
+            codec = replace(_scalar(site, time_scalar(time_format)), optional=codec.optional)
+            step = time_format.step
     if Compressed in markers:
         from .frames import compressed_codec
 
@@ -154,6 +187,7 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         compressed=markers.get(Compressed),
         encrypted=markers.get(Encrypted),
         scalar=codec.scalar,
+        step=step,
     )
 
 
@@ -169,7 +203,7 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
                 reject(site, f"is marked {type(meta).__name__} twice", "remove one of them")
             found[type(meta)] = meta
     opaque = [marker.__name__ for marker in (Compressed, Encrypted) if marker in found]
-    roles = [marker.__name__ for marker in found if marker not in (Attr, Unique, Compressed, Encrypted)]
+    roles = [marker.__name__ for marker in found if marker not in _COMBINED]
     if opaque and roles not in ([], ["Json"]):
         reject(site, f"is marked {opaque[0]} and {roles[0]}", "use a field for each")
     if opaque and Unique in found:
@@ -185,11 +219,29 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
     moment = _is_moment(info.annotation)
     if TTL in found and not moment and arms != [int]:
         reject(site, f"is a TTL of type {type_name(info.annotation)}", "declare it as datetime or int")
+    _check_time_format(site, info, found, moment=moment)
     for stamp in (Created, Updated):
         if stamp in found and not moment:
             what = f"is stamped {stamp.__name__} but is of type {type_name(info.annotation)}"
             reject(site, what, "declare it as datetime")
     return found
+
+
+def _check_time_format(site: FieldSite, info: FieldInfo, found: Mapping[type, Any], *, moment: bool) -> None:
+    formats = [marker for marker in (Iso, Epoch) if marker in found]
+    if not formats:
+        return
+    name = formats[0].__name__
+    if len(formats) > 1:
+        reject(site, "is marked Iso and Epoch", "remove one of them")
+    if not moment:
+        reject(
+            site, f"is marked {name} but is of type {type_name(info.annotation)}", "declare it as datetime"
+        )
+    if Json in found:
+        reject(site, f"is marked {name} and Json", "remove one of them")
+    if TTL in found and found.get(Epoch) != Epoch("s"):
+        reject(site, f"is a TTL and marked {name}", "remove it: a time to live is always epoch seconds")
 
 
 def _compile(site: FieldSite, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import ValidationInfo
 
+from solotable._entities.declare.fields import Epoch, Iso
 from solotable._values import AttributeValue, Item
 from solotable.errors import DataError
 
@@ -191,6 +192,10 @@ def _is_only_type(schema: Mapping[str, Any]) -> bool:
         return set(schema) <= {"type", "items_schema"} and _is_only_type(
             schema.get("items_schema", {"type": "any"})
         )
+    if kind == "function-after":
+        # The codec of a time has truncated it already.
+        marker = getattr(schema["function"]["function"], "__self__", None)
+        return isinstance(marker, Iso | Epoch) and _is_only_type(schema["schema"])
     if kind == "datetime":
         # The precision concerns input finer than a microsecond, which stored texts never have.
         return set(schema) <= {"type", "microseconds_precision"}

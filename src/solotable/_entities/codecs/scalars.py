@@ -24,8 +24,6 @@ from solotable._entities.declare.fields import is_from_scope
 from solotable._values import canonical_number
 from solotable._values.lazy_dataclass import dataclass
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MICROSECOND_DIGITS = 6
 _PLAIN_INT: Final = 10**38
@@ -63,17 +61,6 @@ def read_utc(text: str) -> datetime:
     if moment.utcoffset() is None:
         raise ValueError("it has no time zone")
     return moment.astimezone(UTC)
-
-
-def epoch_text(moment: datetime) -> str:
-    """Return an aware datetime as whole seconds since 1970, cut to the second."""
-    if moment.utcoffset() is None:
-        raise ValueError("it has no time zone; add one, as in datetime.now(UTC)")
-    return str((moment - _EPOCH) // _SECOND)
-
-
-def _read_epoch(text: str) -> datetime:
-    return _EPOCH + _SECOND * read_int(text)
 
 
 def str_text(value: Any) -> str:
@@ -183,9 +170,6 @@ def _same(text: str) -> str:
 _STR: Final = Scalar("S", str_text, _same)
 _DATETIME: Final = Scalar("S", utc_text, read_utc)
 _DATE: Final = Scalar("S", _date_text, date.fromisoformat)
-
-#: Epoch seconds, the format of DynamoDB's time to live.
-EPOCH: Final = Scalar("N", epoch_text, _read_epoch)
 
 SCALARS: Final[Mapping[Any, Scalar]] = {
     str: _STR,

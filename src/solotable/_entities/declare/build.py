@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic.fields import FieldInfo
 
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.compile import compile_key, shard_keys
+from solotable._entities.keys.compile import (
+    check_alternatives,
+    check_shared,
+    compile_key,
+    join_alternatives,
+    shard_keys,
+)
 from solotable._entities.keys.key import Key
-from solotable._entities.keys.layout import KeyLayout, TemplateLayout
-from solotable._entities.keys.parts.codecs import TIMES, TimestampCodec
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import TemplateField
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.upgrades import Newer
@@ -22,7 +29,7 @@ from solotable._entities.traits.trait import Trait
 from solotable._entities.traits.unique import UniqueRule
 from solotable.errors import DeclarationError
 
-from .fields import is_from_scope
+from .fields import Epoch, Iso, is_from_scope
 from .plan import Draft, Plan
 from .table import Table, suggestion
 
@@ -75,7 +82,8 @@ def build_plan(
         derived=derived,
         schema_versions=versions,
         cipher=_cipher(entity, draft),
-        stamp_steps=_stamp_steps(draft.keys, (roles["created"], roles["updated"])),
+        stamp_steps=_stamp_steps(draft, (roles["created"], roles["updated"])),
+        truncated=_truncated(draft),
         reserved=derived.union(by_wire, draft.keys["key"].names),
         _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items() if a.stored),
         _decoder=ItemDecoder(
@@ -121,7 +129,7 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
     infos = entity.model_fields
     if table.preset is not None:
         infos = {each: table.preset.complete(info) for each, info in infos.items()}
-    annotations = {each: info.annotation for each, info in infos.items()}
+    annotations = {each: _with_format(info) for each, info in infos.items()}
     attributes = {each: attribute_of(name, each, info, flat=flat) for each, info in infos.items()}
     keys = _keys(entity, table, attributes, annotations)
     if tenant is not None:
@@ -149,20 +157,26 @@ def _case(entity: type[Entity], table: Table) -> str | None:
 
 def _check_only_in_key(where: str, attribute: Attribute, primary: AccessPath, case: str | None) -> None:
     """Reject a field that is not stored as an attribute, unless its value can be read from the key."""
-    if attribute.field not in primary.invertible:
-        raise DeclarationError(
-            f"{where} has stored=False, but a template of the primary key does not contain its whole value; "
-            f"put {{{attribute.field}}} into the key, or remove stored=False."
-        )
     if case is not None:
         raise DeclarationError(
             f"{where} has stored=False, but the key's format folds its case, so the key does not contain the "
             f"value; remove stored=False."
         )
+    if attribute.field not in primary.invertible:
+        raise DeclarationError(
+            f"{where} has stored=False, but a template of the primary key does not contain its whole value; "
+            f"put {{{attribute.field}}} into the key, or remove stored=False."
+        )
     if attribute.unique or attribute.version or attribute.ttl or attribute.counter:
         raise DeclarationError(
             f"{where} has stored=False and a marker that needs the stored attribute; remove one of them."
         )
+
+
+def _with_format(info: FieldInfo) -> Any:
+    """Return the type of a field, with the format of its time if one is declared."""
+    formats = [meta for meta in info.metadata if isinstance(meta, Iso | Epoch)]
+    return Annotated[info.annotation, formats[0]] if formats else info.annotation
 
 
 def _members(entity: type[Entity], kind: type[MemberT]) -> dict[str, MemberT]:
@@ -191,22 +205,8 @@ def _keys(
     for each, path in keys.items():
         if each != "key" and path.index is None:
             raise DeclarationError(f"{name}.{each} needs index=; only `key` is the table's primary key.")
-        _check_local(name, path, keys["key"])
-    return shard_keys(declared, keys)
-
-
-def _check_local(name: str, path: AccessPath, primary: AccessPath) -> None:
-    if path.index is None or not path.index.local:
-        return
-    if _text(path.partition) != _text(primary.partition):
-        raise DeclarationError(
-            f"{name}.{path.name} has the partition key {_text(path.partition)}, but index "
-            f"{path.index.name!r} is local and uses that of {name}.key; write {_text(primary.partition)}."
-        )
-
-
-def _text(layout: KeyLayout) -> str:
-    return repr(layout.template.text if isinstance(layout, TemplateLayout) else layout.fields)
+        check_shared(path, keys["key"])
+    return join_alternatives(shard_keys(declared, keys))
 
 
 def _check_tenant(name: str, tenant: str, infos: Mapping[str, Any], keys: Mapping[str, AccessPath]) -> None:
@@ -255,15 +255,12 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
 
 def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
     """Return the attributes that only keys and the tag use; two keys must not fill the same one."""
-    seen: dict[str, str] = {}
+    seen: dict[str, list[AccessPath]] = {}
     for path in draft.keys.values():
         for attribute in path.derived:
-            if attribute in seen:
-                raise DeclarationError(
-                    f"{draft.name}.{path.name} and {draft.name}.{seen[attribute]} both fill {attribute!r}; "
-                    f"use another index for one of them."
-                )
-            seen[attribute] = path.name
+            for other in seen.setdefault(attribute, []):
+                check_alternatives(path, other, attribute)
+            seen[attribute].append(path)
     # Include the keys of other indexes, which are not attributes of this class either.
     unused = _index_attributes(draft.table).difference(by_wire)
     named = () if draft.table.tag is None else (draft.table.tag,)
@@ -351,17 +348,18 @@ def _schema_versions(
     )
 
 
-def _stamp_steps(keys: Mapping[str, AccessPath], stamped: tuple[str | None, ...]) -> dict[str, int]:
-    """Return the coarsest precision of the keys, in microseconds, for each stamped field."""
-    steps: dict[str, int] = {}
-    for path in keys.values():
+def _stamp_steps(draft: Draft, stamped: tuple[str | None, ...]) -> dict[str, int]:
+    """Return the coarsest precision of each stamped field in its keys and attribute, in microseconds."""
+    steps = {name: draft.attributes[name].step for name in stamped if name is not None}
+    for path in draft.keys.values():
         for layout in (path.partition, path.sort):
             for part in layout.template.parts if isinstance(layout, TemplateLayout) else ():
-                if (
-                    isinstance(part, TemplateField)
-                    and part.field in stamped
-                    and isinstance(part.codec, TimestampCodec)
-                ):
-                    step = TIMES[part.codec.precision][0]
-                    steps[part.field] = max(step, steps.get(part.field, 1))
+                if isinstance(part, TemplateField) and part.field in steps:
+                    steps[part.field] = max(part.codec.step, steps[part.field])
     return {name: step for name, step in steps.items() if step > 1}
+
+
+def _truncated(draft: Draft) -> tuple[tuple[str, int], ...]:
+    """Return the fields that a put truncates to their declared precision, in microseconds."""
+    fields = draft.attributes.values()
+    return tuple((each.field, each.step) for each in fields if each.step > 1 and not each.ttl)

@@ -58,7 +58,7 @@ STEPS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 def truncate(value: Any, step: int) -> Any:
     """Return a datetime without what is finer than `step` microseconds; other values stay as they are."""
-    if step == 1 or not isinstance(value, datetime) or not value.microsecond % step:
+    if step <= 1 or not isinstance(value, datetime) or not value.microsecond % step:
         return value
     return value.replace(microsecond=value.microsecond // step * step)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
 from solotable.errors import DataError, ItemTooLarge, StoredDataError
 
 from . import recognition
+from .fields import truncate
 from .table import Table
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Plan:
     schema_versions: SchemaVersions
     #: The precision of a stamp in microseconds, by field: the coarsest precision of its keys.
     stamp_steps: Mapping[str, int]
+    #: The fields with a declared precision of times, in microseconds.
+    truncated: tuple[tuple[str, int], ...]
     _encoders: tuple[tuple[str, str, Any], ...]
     _decoder: ItemDecoder
     #: Encrypts and decrypts items; None without an encrypted field.
@@ -104,6 +108,8 @@ class Plan:
     is_derived_from: bool = field(init=False)
     #: Whether a put sets fields from the clock: stamps, or the end of a retention period.
     is_stamped: bool = field(init=False)
+    #: The fields whose stored values a key contains: the parts of the primary key that are not folded.
+    known_parts: tuple[str, ...] = field(init=False)
     #: Attributes of the traits, whose stored values a put keeps.
     carried: frozenset[str] = field(init=False)
 
@@ -120,7 +126,9 @@ class Plan:
         put(self, "entity_filter", recognition.entity_filter(table, tags))
         put(self, "scan_filter", recognition.scan_filter(table, tags, self.primary))
         put(self, "is_derived_from", bool(self.traits or self.counters))
-        put(self, "is_stamped", bool(self.created or self.updated or self.retention))
+        put(self, "is_stamped", bool(self.created or self.updated or self.retention or self.truncated))
+        unknown = self.primary.inexact
+        put(self, "known_parts", tuple(part for part in self.primary.parts if part not in unknown))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
@@ -218,8 +226,28 @@ class Plan:
 
     def stamp(self, field: str, now: datetime) -> datetime:
         """Return the time that the store writes into a field, with the precision of the field's keys."""
-        step = self.stamp_steps.get(field)
-        return now if step is None else now.replace(microsecond=now.microsecond // step * step)
+        moment: datetime = truncate(now, self.stamp_steps.get(field, 1))
+        return moment
+
+    def index_keys(
+        self, values: Mapping[str, Any], changed: AbstractSet[str] | None = None
+    ) -> dict[str, AttributeValue | None]:
+        """Return the attributes of the index keys; None for those that an item must not have.
+
+        With `changed`, return only the keys that depend on these fields.
+        """
+        found: dict[str, AttributeValue | None] = {}
+        for path in self.indexes:
+            if changed is not None and not path.sources & changed:
+                continue
+            key = path.encode(values)
+            for name in path.derived:
+                # Of the alternatives of an index, at most one applies.
+                if key is not None:
+                    found[name] = key[name]
+                else:
+                    found.setdefault(name, None)
+        return found
 
     def key_of(self, values: Mapping[str, Any]) -> Item:
         """Return the primary key of these values, or raise DataError when a part is None."""

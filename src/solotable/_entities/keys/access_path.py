@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.declare.table import Index, suggestion
 from solotable._expressions.ast import KeyTerm
-from solotable._values import Item
+from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 from .layout import KeyLayout, TemplateLayout
-from .parts.time_buckets import BucketCodec
 from .ranges import SortRange
-from .templates import TemplateField
 
 #: The most time buckets that a query reads, unless its key declares another limit.
 MOST_BUCKETS = 400
@@ -31,6 +30,12 @@ class AccessPath:
     sort: KeyLayout | None
     fields: frozenset[str]
     most_buckets: int = MOST_BUCKETS
+    #: The condition on fields: the attributes, and the values that each may have.
+    when: tuple[tuple[Attribute, tuple[AttributeValue | None, ...]], ...] = ()
+    #: The key attributes that belong to the primary key.
+    shared: frozenset[str] = frozenset()
+    #: The fields on which the key attributes depend: those of all keys of the index, and of their conditions.
+    sources: frozenset[str] = frozenset()
 
     @property
     def is_split(self) -> bool:
@@ -41,12 +46,30 @@ class AccessPath:
         )
 
     def encode(self, values: Mapping[str, Any]) -> Item | None:
-        """Return the key attributes; None when a part is None, because the item is then not in the index."""
+        """Return the key attributes; None if a part is None or `when` excludes the entity from the index."""
+        if self.when and not self.applies(values):
+            return None
         partition = self.partition.encode(values)
         if partition is None or self.sort is None:
             return partition
         sort = self.sort.encode(values)
         return None if sort is None else partition | sort
+
+    def applies(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the fields of the condition have one of their values."""
+        return all(attribute.encode(values[attribute.field]) in allowed for attribute, allowed in self.when)
+
+    def excludes(self, other: AccessPath) -> bool:
+        """Return whether the conditions show that no entity has both keys."""
+        theirs = {attribute.field: allowed for attribute, allowed in other.when}
+        for attribute, allowed in self.when:
+            if attribute.field in theirs:
+                if not any(value in theirs[attribute.field] for value in allowed):
+                    return True
+            elif attribute.field in other.fields and allowed == (attribute.encode(None),):
+                # A part of a key is never None.
+                return True
+        return False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,10 +79,18 @@ class AccessPath:
     @property
     def derived(self) -> tuple[str, ...]:
         """The names of the attributes that only this key uses."""
-        # A local index shares the partition key with the primary key.
-        local = self.index is not None and self.index.local
-        layouts = (self.sort,) if local else (self.partition, self.sort)
-        return tuple(each.attribute for each in layouts if isinstance(each, TemplateLayout))
+        return tuple(
+            each.attribute
+            for each in (self.partition, self.sort)
+            if isinstance(each, TemplateLayout) and each.attribute not in self.shared
+        )
+
+    @property
+    def inexact(self) -> frozenset[str]:
+        """The fields whose values the key does not contain exactly: folded texts and time buckets."""
+        layouts = [each for each in (self.partition, self.sort) if isinstance(each, TemplateLayout)]
+        exact = {name for each in layouts for name in each.fields if name not in each.template.inexact}
+        return frozenset(name for each in layouts for name in each.template.inexact if name not in exact)
 
     def parse(self, item: Item) -> dict[str, Any] | None:
         """Return the fields of the key of an item, a time bucket as its text; None if it does not match."""
@@ -79,16 +110,9 @@ class AccessPath:
 
     @property
     def invertible(self) -> frozenset[str]:
-        """The fields whose values the key contains whole: in a template, and not as a time bucket."""
-        templates = [
-            each.template for each in (self.partition, self.sort) if isinstance(each, TemplateLayout)
-        ]
-        parts = [part for template in templates for part in template.parts]
-        return frozenset(
-            part.field
-            for part in parts
-            if isinstance(part, TemplateField) and not isinstance(part.codec, BucketCodec)
-        )
+        """The fields whose values a template of the key contains whole, neither folded nor as a bucket."""
+        layouts = [each for each in (self.partition, self.sort) if isinstance(each, TemplateLayout)]
+        return frozenset(name for each in layouts for name in each.fields) - self.inexact
 
     def terms(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
         """Return the key condition of a query with these arguments."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.declare.table import Index, KeyAttribute, Table, suggestion
+from solotable._values import AttributeValue
 from solotable.errors import DataError, DeclarationError
 
 from .access_path import MOST_BUCKETS, AccessPath
@@ -62,7 +63,43 @@ def compile_key(
                 raise DeclarationError(
                     f"{where}: {name!r} may be None, but a field of a primary key must not be None."
                 )
-    return AccessPath(key.name, owner, index, partition, sort, fields, key.most_buckets or MOST_BUCKETS)
+    when = _condition(key, index, attributes, where)
+    return AccessPath(
+        key.name,
+        owner,
+        index,
+        partition,
+        sort,
+        fields,
+        key.most_buckets or MOST_BUCKETS,
+        when=when,
+        shared=frozenset() if index is None else frozenset(table.key_names),
+        sources=fields | {attribute.field for attribute, _ in when},
+    )
+
+
+def _condition(
+    key: Key, index: Index | None, attributes: Mapping[str, Attribute], where: str
+) -> tuple[tuple[Attribute, tuple[AttributeValue | None, ...]], ...]:
+    """Return the condition of a key, with its values as they are stored."""
+    if key.when is None:
+        return ()
+    if index is None or isinstance(key.partition, tuple) or isinstance(key.sort, tuple):
+        raise DeclarationError(f"{where}: when= is for index keys of templates; remove it.")
+    found = []
+    for name, given in key.when.items():
+        attribute = attributes.get(name)
+        if attribute is None:
+            raise DeclarationError(
+                f"{where}: when= names {name!r}, which is not a field; {suggestion(name, attributes)}"
+            )
+        values = tuple(given) if isinstance(given, (set, frozenset, tuple, list)) else (given,)
+        try:
+            allowed = tuple(attribute.encode(value) for value in values)
+        except (DataError, TypeError) as error:
+            raise DeclarationError(f"{where}: when={{{name!r}: {given!r}}}: {error}") from None
+        found.append((attribute, allowed))
+    return tuple(found)
 
 
 def _attribute_layout(
@@ -93,11 +130,17 @@ def _attribute_layout(
             )
         if known.kind != attribute.kind:
             raise DeclarationError(
-                f"{where}: {field!r} is stored as {known.kind}, but the key attribute is {attribute.kind}; "
-                f'write "{attribute.name}:{known.kind}" in the index.'
+                f"{where}: {field!r} is stored as {known.kind or 'no single type'}, but the key attribute is "
+                f"{attribute.kind}; {_kind_advice(attribute, known)}"
             )
         found.append(known)
     return AttributeLayout(tuple(found), role)
+
+
+def _kind_advice(attribute: KeyAttribute, known: Attribute) -> str:
+    if known.kind is None:
+        return "use a plain type without a serializer; for a time, datetime with Iso(...) or Epoch(...)."
+    return f'write "{attribute.name}:{known.kind}" in the index.'
 
 
 def _template_layout(
@@ -125,6 +168,67 @@ def _template_layout(
 
 def _describe(table: Table, index: Index | None) -> str:
     return f"index {index.name!r}" if index else f"table {table.name!r}"
+
+
+def join_alternatives(keys: Mapping[str, AccessPath]) -> dict[str, AccessPath]:
+    """Give all keys of an index the same sources, so that a change of one recomputes all."""
+    sources: dict[str, frozenset[str]] = {}
+    for path in keys.values():
+        if path.index is not None:
+            sources[path.index.name] = sources.get(path.index.name, frozenset()) | path.sources
+    return {
+        name: path if path.index is None else replace(path, sources=sources[path.index.name])
+        for name, path in keys.items()
+    }
+
+
+def check_alternatives(one: AccessPath, other: AccessPath, attribute: str) -> None:
+    """Reject two keys that fill one attribute, unless at most one applies and no query reads both."""
+    both = f"{one.owner}.{other.name} and {one.owner}.{one.name}"
+    if one.index is not other.index or not (one.excludes(other) or other.excludes(one)):
+        raise DeclarationError(
+            f"{both} both fill {attribute!r}; use another index for one of them, or add when= to both so "
+            f"that at most one applies, such as when={{'status': 'open'}}."
+        )
+    layouts = zip((one.partition, one.sort), (other.partition, other.sort), strict=True)
+    starts = [
+        (mine.template.first_literal, theirs.template.first_literal)
+        for mine, theirs in layouts
+        if isinstance(mine, TemplateLayout) and isinstance(theirs, TemplateLayout)
+    ]
+    if not any(not mine.startswith(theirs) and not theirs.startswith(mine) for mine, theirs in starts):
+        raise DeclarationError(
+            f"{both} are alternatives of one index, and a query of one could return the entities of the "
+            f"other; begin their partition keys or their sort keys with different literals."
+        )
+
+
+def check_shared(path: AccessPath, primary: AccessPath) -> None:
+    """Reject an index key that fills an attribute of the primary key with another template."""
+    if path.index is None:
+        return
+    own = {layout.attribute: layout for layout in _templates(primary)}
+    for layout in _templates(path):
+        known = own.get(layout.attribute)
+        if known is None:
+            if layout.attribute in path.shared:
+                raise DeclarationError(
+                    f"{path.owner}.{path.name} fills {layout.attribute!r} with {layout.template.text!r}, but "
+                    f"it is a field in {path.owner}.key; write the field as a tuple."
+                )
+            continue
+        mine, theirs = layout.template, known.template
+        if (mine.text, mine.key_format) != (theirs.text, theirs.key_format):
+            reason = "is local and uses that of" if path.index.local else f"shares {layout.attribute!r} with"
+            raise DeclarationError(
+                f"{path.owner}.{path.name} has the {layout.role} key {mine.text!r}, but index "
+                f"{path.index.name!r} {reason} {path.owner}.key, which is {theirs.text!r}; write "
+                f"{theirs.text!r}."
+            )
+
+
+def _templates(path: AccessPath) -> list[TemplateLayout]:
+    return [each for each in (path.partition, path.sort) if isinstance(each, TemplateLayout)]
 
 
 def shard_keys(declared: Mapping[str, Key], keys: Mapping[str, AccessPath]) -> dict[str, AccessPath]:
@@ -172,11 +276,22 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
                 f"{f'write only shards={shared.shards}' if shared else 'remove shards='}."
             )
         return path if shared is None else _with_sharding(path, shared)
+    split = None if primary is None else primary.partition
+    if isinstance(split, TemplateLayout) and split.sharding and split.attribute in path.names:
+        raise DeclarationError(
+            f"{where}: {split.attribute!r} is the partition key of {path.owner}.key, which has shards; "
+            f"use an index with an attribute of its own."
+        )
     if key.shards is None:
         if key.shard_by is not None or key.was is not None:
             raise DeclarationError(f"{where}: shard_by= and was= need shards=; add it.")
         return path
     check_shard_counts(where, key.shards, key.was)
+    if path.index is not None and path.shared.intersection(path.partition.names):
+        raise DeclarationError(
+            f"{where}: the partition key belongs to {path.owner}.key; remove shards=, or use an index with "
+            f"an attribute of its own."
+        )
     if not isinstance(path.partition, TemplateLayout) or isinstance(path.sort, AttributeLayout):
         raise DeclarationError(f"{where}: a sharded key needs templates; write templates instead of tuples.")
     if not path.partition.template.key_format.escape:

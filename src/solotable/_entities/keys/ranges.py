@@ -1,4 +1,4 @@
-"""Ranges of sort keys: round times to the precision of the key, and find the exact bounds of a template.
+"""Ranges of sort keys: times rounded to the precision of the key, and exact bounds of templates.
 
 A range that the keys of a format cannot answer exactly is rejected.
 """

@@ -154,6 +154,11 @@ class Template:
             )
         return codec
 
+    @property
+    def first_literal(self) -> str:
+        """The text before the first field."""
+        return self.parts[0] if isinstance(self.parts[0], str) else ""
+
     def text_after(self, field: str) -> str:
         """Return the literal between a field and the next one, or the end."""
         at = next(n for n, part in enumerate(self.parts) if not isinstance(part, str) and part.field == field)

@@ -21,7 +21,7 @@ from solotable._entities.keys.templates import TemplateField
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
-from .segments import Segment, first_literal, is_segmented, overlap, segments, starting_with
+from .segments import Segment, is_segmented, overlap, segments, starting_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def is_comparable(one: TemplateLayout, other: TemplateLayout) -> bool:
 
 def starts_apart(one: TemplateLayout, other: TemplateLayout) -> bool:
     """Return whether two templates begin with literals that no key can both begin with."""
-    mine, theirs = first_literal(one.template), first_literal(other.template)
+    mine, theirs = one.template.first_literal, other.template.first_literal
     return not mine.startswith(theirs) and not theirs.startswith(mine)
 
 

@@ -65,11 +65,6 @@ def is_segmented(template: Template) -> bool:
     return not contained and all(end.startswith(delimiter) for end in ends)
 
 
-def first_literal(template: Template) -> str:
-    """Return the literal before the first field of a template."""
-    return template.parts[0] if isinstance(template.parts[0], str) else ""
-
-
 def segments(template: Template) -> tuple[Segment, ...]:
     """Split a template at its delimiter."""
     found: list[Segment] = []

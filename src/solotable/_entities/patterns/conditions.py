@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+from solotable._entities.keys.ranges import SortRange, Verb, rounded
 from solotable._expressions.ast import (
     And,
     Attr,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
 
 ValueT = TypeVar("ValueT")
+_RANGES: dict[Comparator, Verb] = {">=": "since", ">": "after", "<=": "until", "<": "before"}
+_COMPARATORS: dict[Verb, Comparator] = {verb: comparator for comparator, verb in _RANGES.items()}
 
 
 class Recorded:
@@ -135,6 +138,11 @@ class Recorder:
         raise DeclarationError(f"A condition cannot iterate over {self._path.owner}.")
 
     def _compare(self, comparator: Comparator, other: Any) -> Recorded:
+        step = self._path.attribute.step
+        if step > 1 and comparator in _RANGES and not isinstance(other, Recorder):
+            exact = rounded(SortRange(_RANGES[comparator], "", (other,)), step)
+            assert exact is not None  # only a range with two ends can be empty
+            comparator, other = _COMPARATORS[exact.verb], exact.values[0]
         return Recorded(Compare(comparator, self._operand(), self._value(other)))
 
     def _is_none(self) -> Condition:
@@ -227,6 +235,10 @@ def contains(value: Any, member: Any) -> bool:
 def between(value: ValueT, low: ValueT, high: ValueT) -> bool:
     """Return whether a value is between two others, both included; use it only in a condition."""
     found = _recorder(value, "between")
+    step = found._path.attribute.step
+    if step > 1 and not isinstance(low, Recorder) and not isinstance(high, Recorder):
+        # Two comparisons round each bound; the bounds of an empty range would be in the wrong order.
+        return cast(bool, (found >= low) & (found <= high))
     return cast(bool, Recorded(Between(found._operand(), found._value(low), found._value(high))))
 
 

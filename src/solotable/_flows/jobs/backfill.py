@@ -136,7 +136,7 @@ def assess(work: Work, item: Item) -> Rewrite | None:
     if not stale and not outdated:
         return None
     affected = [path for path in plan.indexes if set(path.derived) & stale.keys()]
-    sources = {plan.attributes[name].wire for path in affected for name in path.fields}
+    sources = {plan.attributes[name].wire for path in affected for name in path.sources}
     names = sorted({versions.attribute, *sources, *outdated} - versions.implied)
     origin = {name: item.get(name) for name in names}
     return _rewrite(work, item, {**stale, **outdated}, origin, "keys" if stale else "fields")

@@ -73,13 +73,8 @@ def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeVal
     """Return the correct values of an item's wrong index keys; None for a key that must be absent."""
     if DELETED_AT in item and plan.deletion is not None:
         return {}
-    stale: dict[str, AttributeValue | None] = {}
-    for path in plan.indexes:
-        derived = path.encode(entity.__dict__) or {}
-        for name in path.derived:
-            if item.get(name) != derived.get(name):
-                stale[name] = derived.get(name)
-    return stale
+    keys = plan.index_keys(entity.__dict__)
+    return {name: value for name, value in keys.items() if item.get(name) != value}
 
 
 def outdated_fields(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeValue]:

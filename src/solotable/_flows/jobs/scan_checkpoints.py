@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import AttributeLayout, TemplateLayout
 from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.retry import Flow, send
@@ -47,11 +48,21 @@ def saves_checkpoints(plan: Plan) -> bool:
 def goal_of(plan: Plan) -> str:
     """Return a digest of the result of a backfill: the schema version and the index keys."""
     keys = [
-        (path.name, path.index and path.index.name, _text(path.partition), _text(path.sort))
+        (
+            path.name,
+            path.index and path.index.name,
+            _text(path.partition),
+            _text(path.sort),
+            *_condition(path),
+        )
         for path in plan.indexes
     ]
     words = repr((plan.tag, plan.schema_versions.current, plan.schema_versions.oldest, keys))
     return blake2b(words.encode(), digest_size=8).hexdigest()
+
+
+def _condition(path: AccessPath) -> list[str]:
+    return [repr((attribute.wire, allowed)) for attribute, allowed in path.when]
 
 
 def _text(layout: TemplateLayout | AttributeLayout | None) -> str:

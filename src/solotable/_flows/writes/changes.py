@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from solotable._entities.codecs.model_rules import fields_to_read
+from solotable._entities.declare.fields import truncate
 from solotable._entities.declare.plan import Plan, depth_error
 from solotable._entities.patterns.paths import FieldPath, resolve
 from solotable._expressions.ast import (
@@ -185,7 +186,7 @@ def _validate(field_path: FieldPath, value: Any) -> Any:
     if found is None or found[0] is not annotation:
         found = _adapters[key] = (annotation, TypeAdapter(field_path.validated))
     try:
-        return found[1].validate_python(value)
+        return truncate(found[1].validate_python(value), field_path.attribute.step)
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         public = f"{field_path.owner}: {problem}."
@@ -217,7 +218,7 @@ def _when_absent(plan: Plan, name: str) -> Any:
         return attribute.missing()
     if info.default_factory is None:
         return info.default
-    if any(name in path.fields for path in plan.indexes):
+    if any(name in path.sources for path in plan.indexes):
         raise DataError(
             f"{plan.name}.{name} cannot be removed: it is part of an index key, and its default_factory "
             f"returns a new value at every read; set it instead."

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity, set_private
+from solotable._entities.declare.fields import truncate
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
 from solotable._flows.jobs.reencode import is_known
@@ -331,6 +332,9 @@ def plan_check(
 
 
 def _stamp(scope: Scope, plan: Plan, values: dict[str, Any]) -> None:
+    for name, step in plan.truncated:
+        # Pydantic truncates what it validates; a copy can have other values.
+        values[name] = truncate(values[name], step)
     if plan.created is not None and values[plan.created] is None:
         values[plan.created] = plan.stamp(plan.created, scope.now())
     if plan.updated is not None:

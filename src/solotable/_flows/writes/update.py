@@ -83,7 +83,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     resolved = with_managed_fields(plan, resolve_changes(plan, changes), now)
     if plan.cipher is not None:
         resolved = with_encrypted_fields(plan, resolved, arguments)
-    values = {name: arguments[name] for name in plan.primary.parts} | dict(resolved.known)
+    values = {name: arguments[name] for name in plan.known_parts} | dict(resolved.known)
     conditions: list[Condition] = [scope.present(plan)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
@@ -229,29 +229,23 @@ def _unknown_parts(plan: Plan, resolved: ResolvedChanges, values: Mapping[str, A
     return {
         name
         for path in plan.indexes
-        if path.fields & resolved.changed
-        for name in path.fields
+        if path.sources & resolved.changed
+        for name in path.sources
         if name not in values
     }
 
 
 def _index_actions(plan: Plan, resolved: ResolvedChanges, values: Mapping[str, Any]) -> list[Action]:
-    actions: list[Action] = []
-    for path in plan.indexes:
-        if not path.fields & resolved.changed:
-            continue
-        attributes = path.encode(values)
-        if attributes is None:
-            # A sparse index: remove both attributes, so that no partial key remains.
-            actions += [Remove((name,)) for name in path.derived]
-        else:
-            actions += [Assign((name,), Const(attributes[name])) for name in path.derived]
-    return actions
+    # An item that leaves an index loses all attributes of its key, so that no partial key remains.
+    return [
+        Remove((name,)) if value is None else Assign((name,), Const(value))
+        for name, value in plan.index_keys(values, resolved.changed).items()
+    ]
 
 
 def with_managed_fields(plan: Plan, resolved: ResolvedChanges, now: datetime) -> ResolvedChanges:
     """Add the store's changes of version and timestamp if they are part of an index key."""
-    indexed = {name for path in plan.indexes for name in path.fields}
+    indexed = {name for path in plan.indexes for name in path.sources}
     if plan.updated in indexed:
         known = {**resolved.known, plan.updated: plan.stamp(plan.updated, now)}
         resolved = replace(resolved, known=known, changed=resolved.changed | {plan.updated})

@@ -96,8 +96,8 @@ def _depends_on_stored(
     grown = (*changes.add, *changes.append, *changes.prepend, *changes.delete)
     if any(_default(plan, name) for name in grown):
         return True
-    known = {*resolved.known, *plan.primary.parts}
-    return any(path.derived and not path.fields <= known for path in plan.indexes)
+    known = {*resolved.known, *plan.known_parts}
+    return any(not path.sources <= known for path in plan.indexes)
 
 
 def _check_whole(plan: Plan, changes: Changes) -> None:
