@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any
 
-from solotable._entities.keys.layout import highest_with_prefix
+from solotable._entities.keys.bounds import highest_with_prefix
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import KeyTerm
 from solotable._expressions.evaluate import evaluate
