@@ -102,11 +102,11 @@ def test_a_field_is_changed_once_in_an_update(store: Database) -> None:
 def test_wrong_arguments_are_rejected(store: Database) -> None:
     store.put(Book(book_id="b"))
     with pytest.raises(DataError, match=r"prepend= takes lists, but Book\.title is not a list"):
-        store.update(Book, book_id="b", prepend={"title": ["A"]})
+        store.update(Book, book_id="b", prepend={"title": ["A"]})  # type: ignore[arg-type]  # what the test is about
     with pytest.raises(DataError, match=r"set_if_missing= takes values, got None for Book\.title"):
-        store.update(Book, book_id="b", set_if_missing={"title": None})
+        store.update(Book, book_id="b", set_if_missing={"title": None})  # type: ignore[typeddict-item]  # what the test is about
     with pytest.raises(DataError, match=r"Book\.place = 7"):
-        store.update(Book, book_id="b", set_if_missing={"place": 7})
+        store.update(Book, book_id="b", set_if_missing={"place": 7})  # type: ignore[typeddict-item]  # what the test is about
     store.put(Letter(letter_id="l"))
     with pytest.raises(DataError, match="starts the retention period"):
         store.update(Letter, letter_id="l", set_if_missing={"read_at": datetime(2035, 1, 1, tzinfo=UTC)})

@@ -223,7 +223,7 @@ def test_constants_of_a_pattern_are_known() -> None:
 
         @pattern
         @classmethod
-        def of_kind(cls, org: str, kind: str) -> Query[Any]:
+        def of_kind(cls, org: str, kind: Literal["ORDER", "DRAFT"]) -> Query[Any]:
             """Those of a kind."""
             return cls.key.query(org=org, kind=kind)
 
