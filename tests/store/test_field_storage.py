@@ -6,6 +6,7 @@ import base64
 import traceback
 import zlib
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Annotated, Any
 
 import pytest
@@ -17,6 +18,8 @@ from solotable import (
     Actor,
     Attr,
     Compressed,
+    Counted,
+    Counter,
     Database,
     Encrypted,
     Entity,
@@ -26,6 +29,7 @@ from solotable import (
     Key,
     Names,
     Outbox,
+    SoftDelete,
     Store,
     Table,
     Unique,
@@ -34,6 +38,7 @@ from solotable import (
     exists,
     missing,
     size,
+    upgrade,
 )
 from solotable.encryption import Keyring, generate_key
 from solotable.errors import DataError, DeclarationError, NotConfigured, StoredDataError
@@ -82,6 +87,28 @@ class Patient(Entity, table=records):
     notes: Annotated[list[str], Encrypted(keyring), Compressed()] = Field(default_factory=list)
     pin: Annotated[SecretStr | None, Encrypted(keyring)] = None
     version: Annotated[int, Version()] = 0
+
+
+class Vault(Entity, table=records):
+    key = Key("TENANT#{tenant_id}", "VAULT#{vault_id}")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    tenant_id: str = FROM_SCOPE
+    vault_id: str
+    code: Annotated[str, Encrypted(keyring)]
+
+
+class Locker(Entity, table=records):
+    key = Key("TENANT#{tenant_id}", "LOCKER#{locker_id}")
+    tenant_id: str = FROM_SCOPE
+    locker_id: str
+    code: Annotated[str, Encrypted(keyring)]
+
+
+class Tree(Entity, table=records):
+    key = Key("TENANT#{tenant_id}", "TREE#{tree_id}")
+    tenant_id: str = FROM_SCOPE
+    tree_id: str
+    nodes: Annotated[dict[str, Any], Compressed()]
 
 
 class PatientName(BaseModel):
@@ -442,3 +469,100 @@ def test_tenants_have_different_keys() -> None:
             ring.decrypt(sealed, context, tenant)
     assert not Keyring({"k": bytes(32)}).is_current(sealed)
     assert Keyring({"k": bytes(32)}).decrypt(sealed, b"place", "acme") == b"x"
+
+
+def test_a_new_key_of_another_process_is_loaded_once() -> None:
+    first, second = generate_key(), generate_key()
+    held, calls = {"k1": first}, 0
+
+    def provider() -> dict[str, bytes]:
+        nonlocal calls
+        calls += 1
+        return held
+
+    ring = Keyring(provider)
+    ring.encrypt(b"x", b"place", None)
+    held = {"k2": second, "k1": first}
+    assert ring.decrypt(Keyring(held).encrypt(b"y", b"place", None), b"place", None) == b"y"
+    for _ in range(3):
+        with pytest.raises(ValueError, match="the key 'k3'"):
+            ring.decrypt(Keyring({"k3": generate_key()}).encrypt(b"y", b"place", None), b"place", None)
+    assert calls == 2, "values with unknown keys do not call the provider each time"
+
+
+def test_encrypted_fields_in_batches_transactions_and_scans(db: Store, base: Database) -> None:
+    with db.batch(overwrite=True) as batch:
+        batch.put(Locker(locker_id="1", code="c1"))
+    assert db.require(Locker, locker_id="1").code == "c1"
+    with db.transaction() as tx:
+        for number in range(4):
+            tx.put(Vault(vault_id=str(number), code=f"c{number}"))
+    keys = [{"vault_id": str(number)} for number in range(4)]
+    assert [each and each.code for each in db.get_many(Vault, keys)] == ["c0", "c1", "c2", "c3"]
+    assert {each.code for each in base.admin().scan(Vault, budget=100)} == {"c0", "c1", "c2", "c3"}
+    assert [each.code for each in db.all(Vault.key.query())] == ["c0", "c1", "c2", "c3"]
+    db.delete(Vault, vault_id="1")
+    assert db.get(Vault, vault_id="1") is None
+    assert db.undelete(Vault, vault_id="1").code == "c1"
+
+
+def test_an_upgrade_keeps_an_unchanged_ciphertext(opening: Opening) -> None:
+    old, new = Table("Records"), Table("Records")
+
+    class Before(Entity, table=old, tag="Safe", schema_version=1):
+        key = Key("SAFE#{name}", "SAFE")
+        name: str
+        code: Annotated[str, Encrypted(keyring)]
+
+    class Safe(Entity, table=new, schema_version=2):
+        key = Key("SAFE#{name}", "SAFE")
+        name: str
+        code: Annotated[str, Encrypted(keyring)]
+        colour: str = "grey"
+
+        @upgrade(to=2)
+        @staticmethod
+        def _paint(record: dict[str, Any]) -> dict[str, Any]:
+            return {**record, "colour": "red"}
+
+    opening(old).put(Before(name="a", code="1234"))
+    (before,) = opening.raw(old)
+    db = opening(new)
+    assert backfill(opening.beside(new).admin(), Safe, budget=100).tally.upgraded == 1
+    assert opening.only(Safe)["code"] == before["code"]
+    assert db.update(Safe, name="a", set={"code": "5678"}).code == "5678"
+    assert opening.only(Safe)["code"] != before["code"]
+    found = db.require(Safe, name="a")
+    assert (found.code, found.colour) == ("5678", "red")
+
+
+def test_a_deep_compressed_value_is_rejected_in_both_directions(db: Store, opening: Opening) -> None:
+    deep: Any = "x" * 100
+    for _ in range(40):
+        deep = {"a": deep}
+    with pytest.raises(DataError, match="more than 31 levels deep"):
+        db.put(Tree(tree_id="t", nodes=deep))
+    db.put(Tree(tree_id="t", nodes={"a": "b" * 200}))
+    item = opening.only(Tree)
+    item["nodes"] = binary(b"\xd5ZS\x01" + zlib.compress(b'J{"L":' + b"[" * 100_000))
+    opening.plant(records, item)
+    with pytest.raises(StoredDataError, match=r"Tree\.nodes cannot decode"):
+        db.get(Tree, tree_id="t")
+
+
+def test_an_encrypted_amount_is_not_added_to_a_counter() -> None:
+    table = Table("Wrong")
+
+    class Account(Entity, table=table):
+        key = Key("ACCOUNT#{account_id}", "ACCOUNT")
+        account_id: str
+        total: Annotated[int, Counter()] = 0
+
+    with pytest.raises(DeclarationError, match="amount"):
+
+        class Payment(Entity, table=table):
+            key = Key("ACCOUNT#{account_id}", "PAYMENT#{payment_id}")
+            total = Counted(Account, "total", amount="amount")
+            account_id: str
+            payment_id: str
+            amount: Annotated[int, Encrypted(keyring)]

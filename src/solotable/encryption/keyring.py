@@ -52,7 +52,8 @@ class Keyring:
         self._lock = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, str | None, bool], AESGCM] = OrderedDict()
         self._keys: dict[str, bytes] = {}
-        self._loaded_at: float | None = None
+        #: When a value with an unknown key last caused a reload.
+        self._reloaded_at: float | None = None
         if not callable(keys):
             self._keys = _checked(keys)
 
@@ -100,11 +101,13 @@ class Keyring:
         return next(iter(self._keys))
 
     def _reload(self) -> bool:
-        """Call the provider unless it was called a moment ago; return whether it was called."""
+        """Call the provider for an unknown key, but not for each of many; return whether it was called."""
         if self._provider is None:
             return False
-        if self._loaded_at is not None and time.monotonic() - self._loaded_at < _RELOAD_SECONDS:
+        now = time.monotonic()
+        if self._reloaded_at is not None and now - self._reloaded_at < _RELOAD_SECONDS:
             return False
+        self._reloaded_at = now
         self._load(self._provider)
         return True
 
@@ -113,7 +116,6 @@ class Keyring:
         with self._lock:
             self._keys = keys
             self._ciphers.clear()
-            self._loaded_at = time.monotonic()
 
     def _cipher(self, key_id: str, tenant: str | None, *, per_tenant: bool) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -149,5 +149,5 @@ def secret_codec(site: FieldSite, codec: Codec) -> Codec:
                 f"correct the item or the field's type."
             ) from None
 
-    # Without a scalar, the item decoder uses this codec's decode.
-    return replace(codec, encode=encode, decode=decode, scalar=None)
+    # Without a kind, traits such as Counted reject the field: they would store its value elsewhere.
+    return replace(codec, kind=None, encode=encode, decode=decode, scalar=None)

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from solotable._entities.declare.field_storage import Compressed
-from solotable._values import AttributeValue, value_size
+from solotable._values import AttributeValue, levels, value_size
+from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, StoredDataError
 
 from .containers import Codec, FieldSite
@@ -71,6 +72,11 @@ def compressed_codec(site: FieldSite, codec: Codec, marker: Compressed) -> Codec
         plain = codec.encode(value)
         if plain is None or (size := value_size(plain)) < _SMALLEST:
             return plain if plain is None or unframe(plain) is None else frame(RAW, pack(plain))
+        if levels(plain) >= DEEPEST_VALUE:
+            # As deep as the field may be without the marker, so that it can be removed again.
+            raise DataError(
+                f"{where} has lists and maps more than {DEEPEST_VALUE - 1} levels deep; flatten it."
+            )
         packed = pack(plain)
         if len(packed) > largest:
             raise DataError(
@@ -101,7 +107,7 @@ def expand(value: AttributeValue, where: str, largest: int) -> AttributeValue:
         elif form != RAW:
             raise ValueError(f"it has the format {form}, which this release does not know")
         return unpack(payload)
-    except (ValueError, zlib.error) as error:
+    except (ValueError, RecursionError, zlib.error) as error:
         raise StoredDataError(f"{where} cannot decode its stored compressed value: {error}.") from error
 
 
