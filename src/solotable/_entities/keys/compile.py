@@ -280,7 +280,7 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
     if isinstance(split, TemplateLayout) and split.sharding and split.attribute in path.names:
         raise DeclarationError(
             f"{where}: {split.attribute!r} is the partition key of {path.owner}.key, which has shards; "
-            f"use an index with an attribute of its own."
+            f"use an index with another attribute."
         )
     if key.shards is None:
         if key.shard_by is not None or key.was is not None:
@@ -290,7 +290,7 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
     if path.index is not None and path.shared.intersection(path.partition.names):
         raise DeclarationError(
             f"{where}: the partition key belongs to {path.owner}.key; remove shards=, or use an index with "
-            f"an attribute of its own."
+            f"another attribute."
         )
     if not isinstance(path.partition, TemplateLayout) or isinstance(path.sort, AttributeLayout):
         raise DeclarationError(f"{where}: a sharded key needs templates; write templates instead of tuples.")
