@@ -94,7 +94,7 @@ def member(of: str, /, **more: str) -> Item:
     return {name: {"S": value} for name, value in {**key, **more}.items()}
 
 
-STRANGER: Item = {"PK": {"S": "USER#zoe"}, "SK": {"S": "PLACE#1"}}
+STRANGER: Item = {"PK": {"S": "USER#zoe"}, "SK": {"S": "PHOTO#p1#LIKE#ana"}}
 
 
 def test_an_item_without_a_tag_is_read_changed_and_deleted(opening: Opening) -> None:
@@ -139,7 +139,7 @@ def test_every_read_takes_only_items_of_its_entity(opening: Opening) -> None:
 def test_an_item_that_no_key_matches_is_unknown(opening: Opening) -> None:
     db = opening(untagged)
     opening.plant(untagged, STRANGER)
-    with pytest.raises(UnknownEntity, match=r"PLACE#1.* matches the key of no entity"):
+    with pytest.raises(UnknownEntity, match=r"PHOTO#p1#LIKE#ana.* matches the key of no entity"):
         db.collection(User, Photo, user="zoe")
     # A scan of an entity reads every item of the table, and skips those of others.
     assert list(db.admin().scan(User, budget=100)) == []

@@ -124,8 +124,11 @@ class Scope:
 
     def admit(self, plan: Plan, item: Item) -> Any:
         """Decode a stored item; return None if it is hidden or belongs to another entity."""
-        if item.get(plan.table.internal_tag) != plan.tag_value and self.known(plan.table, item) is not plan:
-            return None
+        if item.get(plan.table.internal_tag) != plan.tag_value:
+            found = self.known(plan.table, item)
+            if found is None or not plan.covers(found):
+                return None
+            plan = found
         if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
         entity = plan.decode(item, STORED)

@@ -28,12 +28,15 @@ Where = Callable[[RowT], int] | None
 Member = type[EntityT] | BoundKey[EntityT] | Query[EntityT]
 #: The longest part of a string that an error quotes.
 _LONGEST_SHOWN = 40
+_WRITES_BY_KEY = frozenset({"upsert", "modify", "undelete", "hold", "release_hold", "check"})
 
 
 def check_class(verb: str, entity: type[EntityT]) -> type[EntityT]:
     """Return the argument of a verb that takes an Entity class, or raise DataError."""
     given: object = entity
     if isinstance(given, type) and issubclass(given, Entity):
+        if verb in _WRITES_BY_KEY:
+            check_no_subclasses(verb, entity.plan())
         return entity
     raise DataError(f"{verb}() takes an Entity class, got {_shown(given)}.")
 
@@ -48,6 +51,15 @@ def entity_keys(verb: str, keys: Sequence[object]) -> list[EntityKey[Any]]:
             )
         found.append(key)
     return found
+
+
+def check_no_subclasses(verb: str, plan: Plan) -> None:
+    """Raise DataError for a write by key of a base class: it does not know how its subclasses are stored."""
+    if plan.subclasses or plan.abstract:
+        names = " or ".join(each.name for each in plan.subclasses.values()) or "a subclass"
+        raise DataError(
+            f"{verb}() of {plan.name} by key needs its class: pass {names}, or the entity that you read."
+        )
 
 
 def check_instance(verb: str, entity: EntityT) -> EntityT:
@@ -101,6 +113,7 @@ def target_of(
         raise DataError(f"{verb}() takes an Entity class and its key, or an instance, got {_shown(entity)}.")
     plan = entity.plan()
     if isinstance(entity, type):
+        check_no_subclasses(verb, plan)
         return plan, key, None, version
     if key:
         raise DataError(f"{plan.name}: give the entity or its key, not both ({', '.join(key)}).")

@@ -21,7 +21,6 @@ from solotable._entities.keys.key import Key
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import TemplateField
 from solotable._entities.patterns.pattern import Pattern
-from solotable._entities.schema.upgrades import Newer
 from solotable._entities.schema.versions import SchemaVersions, build_schema_versions
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import HIDING, SoftDelete
@@ -37,24 +36,17 @@ if TYPE_CHECKING:
     from solotable._entities.codecs.encryption import ItemCipher
     from solotable._values import Item
 
-    from .entity import Entity
+    from .entity import Declaration, Entity
 
 MemberT = TypeVar("MemberT")
 _ROLES = ("version", "ttl", "created", "updated")
 
 
-def build_plan(
-    entity: type[Entity],
-    table: Table,
-    *,
-    tag: str,
-    flat: bool,
-    is_global: bool,
-    schema_version: int | None = None,
-    newer: Newer = "raise",
-) -> Plan:
+def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
     """Compile an entity class, or raise DeclarationError with the mistake."""
-    draft = _draft(entity, table, tag=tag, flat=flat, tenant=None if is_global else table.tenant)
+    table, tag = declared.table, declared.tag
+    tenant = None if declared.is_global else table.tenant
+    draft = _draft(entity, table, tag=tag, flat=declared.flat, tenant=tenant)
     by_wire = _by_wire(draft)
     derived = _derived(draft, by_wire)
     roles = _roles(draft)
@@ -62,11 +54,12 @@ def build_plan(
     deletion = next((trait for trait in traits if isinstance(trait, SoftDelete)), None)
     if deletion is not None:
         derived |= HIDING
-    versions = _schema_versions(entity, draft, by_wire, derived, schema_version, newer)
+    versions = _schema_versions(entity, draft, by_wire, derived, declared)
     return Plan(
         entity=entity,
         name=draft.name,
         tag=tag,
+        abstract=declared.abstract,
         table=table,
         attributes=draft.attributes,
         keys=draft.keys,
@@ -332,14 +325,13 @@ def _schema_versions(
     draft: Draft,
     by_wire: Mapping[str, Attribute],
     derived: frozenset[str],
-    schema_version: int | None,
-    newer: Newer,
+    declared: Declaration,
 ) -> SchemaVersions:
     primary = draft.keys["key"]
     return build_schema_versions(
         entity,
-        schema_version=schema_version,
-        newer=newer,
+        schema_version=declared.schema_version,
+        newer=declared.newer,
         attribute=draft.table.schema_version,
         derived=derived,
         wires=by_wire,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,13 +20,29 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
+class Declaration(NamedTuple):
+    """The class arguments of an entity."""
+
+    table: Table
+    tag: str = ""
+    abstract: bool = False
+    is_global: bool = False
+    flat: bool = False
+    schema_version: int | None = None
+    newer: Newer = "raise"
+
+
 class Entity(BaseModel):
     """The base class of all models that are stored in a table.
 
-    `class User(Entity, table=shop)` binds the class to a table. A subclass without `table=` is abstract:
-    its subclasses inherit its fields and keys.
+    `class User(Entity, table=shop)` binds the class to a table. A class without a table, of its own or of a
+    base class, only provides fields and keys to its subclasses.
+
+    `class Admin(User)` has the table and the keys of User and its own tag. Reads of User return both, each as
+    an instance of its class.
 
     - `tag` is the type tag of its items; the default is the class's name.
+    - `abstract=True` declares a base class of which no items exist.
     - `scope="global"` declares an entity that belongs to no tenant.
     - `flat=True` rejects nested values.
     - `schema_version` is the version of its stored items, with an `@upgrade` to each. Reading an item of a
@@ -45,7 +61,7 @@ class Entity(BaseModel):
 
     #: The compiled entity; None until it is needed. Any, because `typing.get_type_hints` cannot import Plan.
     _plan: ClassVar[Any] = None
-    _declared: ClassVar[tuple[Table, str, bool, bool, int | None, Newer] | None] = None
+    _declared: ClassVar[Declaration | None] = None
 
     # Python calls this hook with all class arguments; Pydantic calls the hook below, which uses them. This
     # signature keeps them from BaseModel, which would treat them as settings of the model.
@@ -54,7 +70,8 @@ class Entity(BaseModel):
         *,
         table: Table | None = None,
         tag: str | None = None,
-        scope: Literal["tenant", "global"] = "tenant",
+        abstract: bool = False,
+        scope: Literal["tenant", "global"] | None = None,
         flat: bool | None = None,
         schema_version: int | None = None,
         newer: Newer = "raise",
@@ -68,7 +85,8 @@ class Entity(BaseModel):
         *,
         table: Table | None = None,
         tag: str | None = None,
-        scope: Literal["tenant", "global"] = "tenant",
+        abstract: bool = False,
+        scope: Literal["tenant", "global"] | None = None,
         flat: bool | None = None,
         schema_version: int | None = None,
         newer: Newer = "raise",
@@ -77,14 +95,16 @@ class Entity(BaseModel):
         super().__pydantic_init_subclass__(**settings)
         cls._plan = None
         cls._declared = None
-        if table is None:
+        inherited = next((each for base in cls.__mro__[1:] if (each := vars(base).get("_declared"))), None)
+        if table is None and inherited is None:
             return
         if (tag or cls.__name__).startswith("_"):
             raise DeclarationError(
                 f"{cls.__name__}: tags that begin with _ are reserved for the store; give another tag=."
             )
-        is_flat = table.flat if flat is None else flat
-        cls._declared = (table, tag or cls.__name__, is_flat, scope == "global", schema_version, newer)
+        cls._declared = _declaration(table, inherited, scope, flat)._replace(
+            tag=tag or cls.__name__, abstract=abstract, schema_version=schema_version, newer=newer
+        )
         if cls.__pydantic_complete__:
             cls.plan()
 
@@ -101,17 +121,9 @@ class Entity(BaseModel):
             # Imported here, so that a program that only imports Entity does not load the codecs.
             from .build import build_plan
 
-            table, tag, flat, is_global, schema_version, newer = cls._declared
-            cls._plan = build_plan(
-                cls,
-                table,
-                tag=tag,
-                flat=flat,
-                is_global=is_global,
-                schema_version=schema_version,
-                newer=newer,
-            )
-            table.register(cls._plan)
+            declared = cls._declared
+            cls._plan = build_plan(cls, declared)
+            declared.table.register(cls._plan)
         return cast("Plan", cls._plan)
 
     @property
@@ -146,3 +158,20 @@ def set_private(entity: Entity, name: str, value: Any) -> None:
 # Pydantic loads its plugins when it builds the first schema. Entity needs no schema, because it has no fields
 # and no instances. Subclasses build their schemas when they are defined.
 del Entity.model_config["defer_build"]
+
+
+def _declaration(
+    table: Table | None,
+    inherited: Declaration | None,
+    scope: Literal["tenant", "global"] | None,
+    flat: bool | None,
+) -> Declaration:
+    """Return the table, the scope and the flatness of a class: its own, or those of its base."""
+    if inherited is None or (table is not None and table is not inherited.table):
+        assert table is not None
+        inherited = Declaration(table, flat=table.flat)
+    return Declaration(
+        inherited.table,
+        is_global=inherited.is_global if scope is None else scope == "global",
+        flat=inherited.flat if flat is None else flat,
+    )

@@ -58,6 +58,8 @@ class Plan:
     entity: type[Entity]
     name: str
     tag: str
+    #: Whether the class has no items of its own, only those of its subclasses.
+    abstract: bool
     table: Table
     attributes: Mapping[str, Attribute]
     keys: Mapping[str, AccessPath]
@@ -92,6 +94,8 @@ class Plan:
     cipher: ItemCipher | None = None
     #: Compressed fields that are not encrypted.
     compressed: tuple[Attribute, ...] = field(init=False)
+    #: The subclasses with the same primary key, by tag; reads of this entity return them too.
+    subclasses: dict[str, Plan] = field(init=False)
     tag_value: AttributeValue = field(init=False)
     #: The attributes that name the entity in an item: the type tag, or none.
     identity: Item = field(init=False)
@@ -116,6 +120,7 @@ class Plan:
     def __post_init__(self) -> None:
         put = object.__setattr__
         table, tags = self.table, (self.tag,)
+        put(self, "subclasses", {})
         put(self, "tag_value", {"S": self.tag})
         attributes = self.attributes.values()
         put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
@@ -133,6 +138,8 @@ class Plan:
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Encode field values to an item with its keys, or raise ItemTooLarge."""
+        if self.abstract:
+            raise DataError(f"{self.name} is abstract and has no items; write one of its subclasses.")
         item: Item = {**self.constants, **unknown} if unknown else {**self.constants}
         item |= self.identity
         for name, wire, encode in self._encoders:
@@ -158,6 +165,18 @@ class Plan:
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item
+
+    def add_subclass(self, plan: Plan) -> None:
+        """Add a subclass with the same primary key, whose items reads of this entity return."""
+        recognition.check_subclass(self, plan)
+        self.subclasses[plan.tag] = plan
+        put, tags = object.__setattr__, (self.tag, *self.subclasses)
+        put(self, "entity_filter", recognition.entity_filter(self.table, tags))
+        put(self, "scan_filter", recognition.scan_filter(self.table, tags, self.primary))
+
+    def covers(self, plan: Plan) -> bool:
+        """Return whether reads of this entity return the entities of a plan: its own, and of subclasses."""
+        return plan is self or self.subclasses.get(plan.tag) is plan
 
     def recognises(self, item: Item) -> bool:
         """Return whether an item is of this entity: by its tag or, if tags are not required, by its key."""

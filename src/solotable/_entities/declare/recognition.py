@@ -115,6 +115,49 @@ def check_distinct(table: Table, plan: Plan) -> None:
             )
 
 
+def bases_of(plan: Plan) -> list[Plan]:
+    """Return the plans of the base classes that have the same table and primary key."""
+    found = []
+    for base in plan.entity.__mro__[1:]:
+        declared = vars(base).get("_declared")
+        if declared is not None and declared.table is plan.table:
+            other: Plan = base.plan()  # type: ignore[attr-defined]  # only entities have a declaration
+            if other.describe() == plan.describe():
+                found.append(other)
+    return found
+
+
+def are_related(one: Plan, other: Plan) -> bool:
+    """Return whether two entities share a primary key because of a common base class."""
+    return any(base.covers(other) for base in (one, *bases_of(one)))
+
+
+def check_subclass(base: Plan, plan: Plan) -> None:
+    """Reject a subclass whose items reads of the base class would not find or could not decode."""
+    for name, path in base.keys.items():
+        own = plan.keys[name]
+        if (own.index, own.names) != (path.index, path.names) or _shown(own) != _shown(path):
+            raise DeclarationError(
+                f"{plan.name}.{name} differs from that of its base class {base.name}, whose queries would "
+                f"not find it; rename the key, or give {plan.name} another primary key."
+            )
+    fields = {each for path in base.keys.values() for each in path.fields}
+    for name, attribute in base.attributes.items():
+        own_type, type_ = (each.entity.model_fields[name].annotation for each in (plan, base))
+        if plan.attributes[name].wire != attribute.wire or (name in fields and own_type != type_):
+            raise DeclarationError(
+                f"{plan.name}.{name} is stored otherwise than that of its base class {base.name}; use the "
+                f"same type and attribute name, or another field."
+            )
+    if (base.tenant is None) != (plan.tenant is None):
+        raise DeclarationError(f"{plan.name} and its base class {base.name} must have the same scope=.")
+
+
+def _shown(path: AccessPath) -> tuple[object, ...]:
+    layouts = (path.partition, path.sort)
+    return tuple(each.shown if isinstance(each, TemplateLayout) else each and each.fields for each in layouts)
+
+
 def _has_tag(name: str, tags: Sequence[str]) -> Condition:
     if len(tags) == 1:
         return Compare("=", Attr((name,)), Const({"S": tags[0]}))

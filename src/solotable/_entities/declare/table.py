@@ -223,11 +223,14 @@ class Table:
                 f"the tag "
                 f"{plan.tag!r} in table {self.name!r}; give this entity another tag=."
             )
-        if not self.tag_required:
-            from .recognition import check_distinct
+        from .recognition import bases_of, check_distinct
 
+        if not self.tag_required and not plan.abstract:
             check_distinct(self, plan)
-        self._plans[plan.tag] = plan
+        for base in bases_of(plan):
+            base.add_subclass(plan)
+        if not plan.abstract:
+            self._plans[plan.tag] = plan
 
     def definition(self, name: str | None = None) -> dict[str, Any]:
         """Return the members of the table's CreateTable request."""

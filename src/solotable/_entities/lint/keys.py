@@ -7,6 +7,7 @@ from itertools import combinations, product
 from typing import Literal
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import are_related
 from solotable._entities.declare.table import INTERNAL_KINDS, Index, KeyAttribute, Table
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
@@ -98,7 +99,7 @@ def _trait_collision(trait_key: EntityPath, other: EntityPath) -> Finding | None
 
 def _same_key(one: EntityPath, other: EntityPath) -> Finding | None:
     overlap = keys_overlap(one, other)
-    if overlap is None:
+    if overlap is None or are_related(one.plan, other.plan):
         return None
     key = format_key(one, overlap.texts)
     return make_finding(

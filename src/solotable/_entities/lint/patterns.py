@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import are_related
 from solotable._entities.patterns.pattern import BoundPattern, Pattern
 from solotable._entities.patterns.query import Query
 from solotable._expressions.evaluate import paths_of
@@ -102,7 +103,7 @@ def _foreign_items(
     if plan.table is not owner.table:
         by_index = entity_keys(plan.table)  # a pattern may return the query of another table's entity
     for other in by_index.get(pattern_range.key.index, []):
-        if other.plan is plan or (overlap := pattern_range.overlap_with(other)) is None:
+        if are_related(plan, other.plan) or (overlap := pattern_range.overlap_with(other)) is None:
             continue
         example = f" ({key})" if (key := format_key(other, overlap.texts)) else ""
         yield make_finding(

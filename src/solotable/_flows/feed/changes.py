@@ -53,7 +53,7 @@ def changes_of(scope: Scope, wanted: Collection[Plan], record: Record) -> Iterat
     table = record.table
     before, after = (_plan(scope, table, item) for item in (record.before, record.after))
     for plan in (before,) if before is after else (before, after):
-        if plan is None or (wanted and not any(plan is each for each in wanted)):
+        if plan is None or (wanted and not any(each.covers(plan) for each in wanted)):
             continue
         old = plan.decode(record.before) if plan is before and record.before is not None else None
         new = plan.decode(record.after) if plan is after and record.after is not None else None

@@ -377,7 +377,7 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
 
 def _countable(plan: Plan, path: AccessPath) -> bool:
     """Return whether DynamoDB can count the visible rows of a path; it cannot recognise items by keys."""
-    if not plan.table.tag_required:
+    if not plan.table.tag_required or _may_hide_more(plan):
         return False
     sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
     return sees_deleted and _has(plan, path, plan.table.internal_tag)
@@ -389,13 +389,20 @@ def _may_filter(plan: Plan, path: AccessPath, field: str) -> bool:
     return wire not in path.names and _has(plan, path, wire)
 
 
+def _may_hide_more(plan: Plan) -> bool:
+    """Return whether subclasses hide items that the filters of the entity do not know."""
+    hiding = [(each.deletion is not None, each.ttl) for each in (plan, *plan.subclasses.values())]
+    return len(set(hiding)) > 1
+
+
 def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
-    if scope.known(plan.table, item) is not plan:
+    found = scope.known(plan.table, item)
+    if found is None or not plan.covers(found):
         return None
-    if scope.is_hidden(plan, item):
+    if scope.is_hidden(found, item):
         return None
-    scope.check_item_tenant(plan, item)
-    return view_of(view, plan, item)
+    scope.check_item_tenant(found, item)
+    return view_of(view, found, item)
 
 
 def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
@@ -425,7 +432,7 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     plan = query.plan
     # Only upgrades know which attributes they need, so read items that may be old whole.
-    if query.view is None or plan.schema_versions.upgrades:
+    if query.view is None or plan.schema_versions.upgrades or _may_hide_more(plan):
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields if plan.attributes[name].stored]
     wanted += [plan.table.internal_tag, *_key_names(query.path, plan)]
@@ -465,8 +472,11 @@ def _check_projection(query: Query[Any]) -> bool:
     if plan.schema_versions.upgrades:
         # Only upgrades know which attributes they need.
         return True
-    names = plan.attributes if query.view is None else query.view.model_fields
-    needed = {plan.attributes[name].wire for name in names if plan.attributes[name].stored}
+    attributes = {
+        each.wire: each for part in (plan, *plan.subclasses.values()) for each in part.attributes.values()
+    }
+    names = {each.field for each in attributes.values()} if query.view is None else query.view.model_fields
+    needed = {each.wire for each in attributes.values() if each.stored and each.field in names}
     needed |= plan.identity.keys()
     if _may_meet_deleted(plan, path):
         needed.add(DELETED_AT)

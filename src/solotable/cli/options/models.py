@@ -229,9 +229,9 @@ def _compile_entities(tables: list[Table]) -> None:
     from solotable._entities.declare.entity import Entity
 
     for entity in _subclasses(Entity):
-        # Not inherited: a subclass without table= is abstract. A failed import leaves classes behind.
+        # Not the inherited one. A failed import leaves classes behind.
         declared = vars(entity).get("_declared") if entity.__module__ in sys.modules else None
-        if declared is not None and any(declared[0] is table for table in tables):
+        if declared is not None and any(declared.table is table for table in tables):
             entity.plan()
 
 
