@@ -50,6 +50,8 @@ class FieldSite:
 
     where: str
     flat: bool
+    #: Whether fields are stored under their aliases.
+    by_alias: bool = False
     models: dict[type, list[Codec]] = field(default_factory=dict)
 
 

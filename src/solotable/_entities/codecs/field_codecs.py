@@ -101,6 +101,8 @@ class Attribute:
     wire: str
     #: Whether the item has the attribute; otherwise the primary key contains the value.
     stored: bool
+    #: Whether the members of a nested model are stored under their aliases.
+    by_alias: bool = False
     #: The DynamoDB type if it is always the same, apart from NULL.
     kind: str | None
     optional: bool
@@ -132,9 +134,9 @@ class Attribute:
         return None if self.compressed is None else "compressed"
 
 
-def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
+def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool, by_alias: bool = False) -> Attribute:
     """Compile one field of a model; `flat` rejects lists, maps and models that are not `Json()`."""
-    return _attribute(FieldSite(f"{owner}.{field}", flat), field, info)
+    return _attribute(FieldSite(f"{owner}.{field}", flat, by_alias), field, info)
 
 
 def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
@@ -170,7 +172,8 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
     name = markers.get(Attr)
     return Attribute(
         field=field,
-        wire=(name and name.name) or field,
+        wire=(name and name.name) or (site.by_alias and (info.serialization_alias or info.alias)) or field,
+        by_alias=site.by_alias,
         stored=name is None or name.stored,
         kind=codec.kind,
         optional=codec.optional,

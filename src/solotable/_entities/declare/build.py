@@ -46,7 +46,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
     """Compile an entity class, or raise DeclarationError with the mistake."""
     table, tag = declared.table, declared.tag
     tenant = None if declared.is_global else table.tenant
-    draft = _draft(entity, table, tag=tag, flat=declared.flat, tenant=tenant)
+    draft = _draft(entity, declared, tenant)
     by_wire = _by_wire(draft)
     derived = _derived(draft, by_wire)
     roles = _roles(draft)
@@ -116,14 +116,17 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
     )
 
 
-def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: str | None) -> Draft:
+def _draft(entity: type[Entity], declared: Declaration, tenant: str | None) -> Draft:
     """Compile fields and keys, and check each key against its table and the tenant."""
-    name = entity.__name__
+    name, table = entity.__name__, declared.table
     infos = entity.model_fields
     if table.preset is not None:
         infos = {each: table.preset.complete(info) for each, info in infos.items()}
     annotations = {each: _with_format(info) for each, info in infos.items()}
-    attributes = {each: attribute_of(name, each, info, flat=flat) for each, info in infos.items()}
+    attributes = {
+        each: attribute_of(name, each, info, flat=declared.flat, by_alias=declared.by_alias)
+        for each, info in infos.items()
+    }
     keys = _keys(entity, table, attributes, annotations)
     if tenant is not None:
         _check_tenant(name, tenant, infos, keys)
@@ -132,7 +135,7 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
             _check_only_in_key(f"{name}.{each}", attribute, keys["key"], _case(entity, table))
     return Draft(
         name=name,
-        tag=tag,
+        tag=declared.tag,
         table=table,
         attributes=attributes,
         annotations=annotations,

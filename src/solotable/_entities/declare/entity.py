@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,8 +10,9 @@ from solotable._entities.keys.key import Key
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.upgrades import Downgrade, Newer, Upgrade
 from solotable._entities.traits.trait import Trait
-from solotable.errors import DataError, DeclarationError
+from solotable.errors import DataError, DeclarationError, StoredDataError
 
+from .fields import is_from_scope
 from .table import Table
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Declaration(NamedTuple):
     abstract: bool = False
     is_global: bool = False
     flat: bool = False
+    by_alias: bool = False
     schema_version: int | None = None
     newer: Newer = "raise"
 
@@ -35,8 +37,8 @@ class Declaration(NamedTuple):
 class Entity(BaseModel):
     """The base class of all models that are stored in a table.
 
-    `class User(Entity, table=shop)` binds the class to a table. A class without a table, of its own or of a
-    base class, only provides fields and keys to its subclasses.
+    `class User(Entity, table=shop)` binds the class to a table. A class without a table, also
+    in its base classes, only provides fields and keys to its subclasses.
 
     `class Admin(User)` has the table and the keys of User and its own tag. Reads of User return both, each as
     an instance of its class.
@@ -45,6 +47,7 @@ class Entity(BaseModel):
     - `abstract=True` declares a base class of which no items exist.
     - `scope="global"` declares an entity that belongs to no tenant.
     - `flat=True` rejects nested values.
+    - `by_alias=True` stores fields under their aliases, such as those of an `alias_generator`. `Attr` wins.
     - `schema_version` is the version of its stored items, with an `@upgrade` to each. Reading an item of a
       newer version raises NewerSchemaVersion; with `newer="read"` the store decodes it without a change.
     """
@@ -65,7 +68,7 @@ class Entity(BaseModel):
 
     # Python calls this hook with all class arguments; Pydantic calls the hook below, which uses them. This
     # signature keeps them from BaseModel, which would treat them as settings of the model.
-    def __init_subclass__(
+    def __init_subclass__(  # noqa: PLR0913 - the class arguments, each by name
         cls,
         *,
         table: Table | None = None,
@@ -73,6 +76,7 @@ class Entity(BaseModel):
         abstract: bool = False,
         scope: Literal["tenant", "global"] | None = None,
         flat: bool | None = None,
+        by_alias: bool | None = None,
         schema_version: int | None = None,
         newer: Newer = "raise",
         **settings: Any,
@@ -80,7 +84,7 @@ class Entity(BaseModel):
         super().__init_subclass__(**settings)
 
     @classmethod
-    def __pydantic_init_subclass__(
+    def __pydantic_init_subclass__(  # noqa: PLR0913 - the class arguments, each by name
         cls,
         *,
         table: Table | None = None,
@@ -88,6 +92,7 @@ class Entity(BaseModel):
         abstract: bool = False,
         scope: Literal["tenant", "global"] | None = None,
         flat: bool | None = None,
+        by_alias: bool | None = None,
         schema_version: int | None = None,
         newer: Newer = "raise",
         **settings: Any,
@@ -102,7 +107,7 @@ class Entity(BaseModel):
             raise DeclarationError(
                 f"{cls.__name__}: tags that begin with _ are reserved for the store; give another tag=."
             )
-        cls._declared = _declaration(table, inherited, scope, flat)._replace(
+        cls._declared = _declaration(table, inherited, scope, flat, by_alias)._replace(
             tag=tag or cls.__name__, abstract=abstract, schema_version=schema_version, newer=newer
         )
         if cls.__pydantic_complete__:
@@ -125,6 +130,35 @@ class Entity(BaseModel):
             cls._plan = build_plan(cls, declared)
             declared.table.register(cls._plan)
         return cast("Plan", cls._plan)
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Return the entity of an item in wire form, such as an image of a stream record in a Lambda event.
+
+        An item of another entity raises StoredDataError. No scope checks the entity: it may belong to any
+        tenant, and may be deleted or expired.
+        """
+        from solotable._entities.codecs.item_decoder import STORED
+
+        plan = cls.plan()
+        found = plan.table.recognise(item)
+        if found is None or not plan.covers(found):
+            key = {name: item.get(name) for name in plan.table.key_names}
+            what = "no entity of its table" if found is None else found.name
+            raise StoredDataError(f"{cls.__name__}.from_item() got the item {key}, which is {what}.")
+        return cast("Self", found.decode(item, STORED))
+
+    def to_item(self) -> Item:
+        """Return the item of the entity in wire form, with its keys and its type tag.
+
+        The version and the timestamps are those of the entity; only a store sets them.
+        """
+        plan, values = self.plan(), self.__dict__
+        if plan.tenant is not None and is_from_scope(values[plan.tenant]):
+            raise DataError(
+                f"{plan.name}.to_item() needs {plan.tenant}, which only a store fills in; set it."
+            )
+        return plan.encode(values, self.unknown_attributes)
 
     @property
     def unknown_attributes(self) -> Item:
@@ -165,8 +199,9 @@ def _declaration(
     inherited: Declaration | None,
     scope: Literal["tenant", "global"] | None,
     flat: bool | None,
+    by_alias: bool | None,
 ) -> Declaration:
-    """Return the table, the scope and the flatness of a class: its own, or those of its base."""
+    """Return the settings of a class that it inherits unless it has its own."""
     if inherited is None or (table is not None and table is not inherited.table):
         assert table is not None
         inherited = Declaration(table, flat=table.flat)
@@ -174,4 +209,5 @@ def _declaration(
         inherited.table,
         is_global=inherited.is_global if scope is None else scope == "global",
         flat=inherited.flat if flat is None else flat,
+        by_alias=inherited.by_alias if by_alias is None else by_alias,
     )

@@ -58,7 +58,7 @@ class Plan:
     entity: type[Entity]
     name: str
     tag: str
-    #: Whether the class has no items of its own, only those of its subclasses.
+    #: Whether the class has no items, only its subclasses have.
     abstract: bool
     table: Table
     attributes: Mapping[str, Attribute]

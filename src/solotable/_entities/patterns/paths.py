@@ -85,7 +85,7 @@ class FieldPath:
         if get_origin(kind) not in (list, tuple, set, frozenset) or not arguments:
             return self
         info = FieldInfo.from_annotation(arguments[0])
-        attribute = attribute_of(self.owner, "element", info, flat=False)
+        attribute = attribute_of(self.owner, "element", info, flat=False, by_alias=self.attribute.by_alias)
         return FieldPath(self.owner, self.path, info.annotation, attribute)
 
     def check_inside(self, name: str) -> None:
@@ -132,7 +132,7 @@ class FieldPath:
         return encoded
 
     def _at(self, name: str, info: FieldInfo, step: str | int | None) -> FieldPath:
-        attribute = attribute_of(self.owner, name, info, flat=False)
+        attribute = attribute_of(self.owner, name, info, flat=False, by_alias=self.attribute.by_alias)
         if step is not None and attribute.optional:
             # None in a list or map is stored as NULL: leaving it out would change the length.
             attribute = replace(attribute, encode=or_none(attribute.encode, null=True))

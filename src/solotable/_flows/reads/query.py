@@ -379,6 +379,8 @@ def _countable(plan: Plan, path: AccessPath) -> bool:
     """Return whether DynamoDB can count the visible rows of a path; it cannot recognise items by keys."""
     if not plan.table.tag_required or _may_hide_more(plan):
         return False
+    if plan.tenant is not None and not plan.attributes[plan.tenant].stored:
+        return False
     sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
     return sees_deleted and _has(plan, path, plan.table.internal_tag)
 
