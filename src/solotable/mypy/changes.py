@@ -53,7 +53,7 @@ def check_changes(ctx: Call, signature: CallableType, *, entity_at: int) -> Call
         return signature
     entity = ctx.args[entity_at][0]
     info = class_of(ctx, entity) or instance_of(ctx, entity)
-    if info is None:
+    if info is None or EntityClass(info).is_abstract:
         return signature
     update = _Update(ctx, EntityClass(info))
     # By name, because a refined key has moved the formals of the default signature.

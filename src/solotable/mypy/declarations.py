@@ -30,6 +30,7 @@ from mypy.nodes import (
     Var,
 )
 from mypy.plugin import ClassDefContext, DynamicClassDefContext
+from mypy.server.trigger import make_trigger
 from mypy.types import LiteralType, get_proper_type
 
 #: The symbol of a class that holds its declaration, and the start of the symbol of a table.
@@ -189,6 +190,7 @@ def _tenant(ctx: ClassDefContext, table: Expression) -> str | None:
         return UNREADABLE
     module, dot, name = table.fullname.rpartition(".")
     if dot:
+        ctx.api.add_plugin_dependency(make_trigger(f"{module}.{SYMBOL}{name}"))
         found = ctx.api.lookup_fully_qualified_or_none(f"{module}.{SYMBOL}{name}")
     else:  # a local variable
         found = ctx.api.lookup_qualified(SYMBOL + name, table, suppress_errors=True)

@@ -97,6 +97,11 @@ class EntityClass:
                 break
         return tenant in (UNREADABLE, name)
 
+    @property
+    def is_abstract(self) -> bool:
+        """Whether the class has no table; its subclasses may have more fields."""
+        return not any(one.bound for base in self.info.mro if (one := declaration_of(base)) is not None)
+
     def is_required(self, name: str) -> bool:
         """Return whether a field has no default, as far as it can be read."""
         for base in self.info.mro:
