@@ -36,6 +36,9 @@ const Customer = new Entity({
   }),
 });
 
+const byStatus = ({ status }) => status && `STATUS#${status}`;
+const byTime = ({ placedAt, orderId }) => placedAt && `${placedAt}#${orderId}`;
+
 const Order = new Entity({
   name: "Order",
   table,
@@ -46,8 +49,8 @@ const Order = new Entity({
     total: number(),
     placedAt: string(),
   }).and(() => ({
-    GSI1PK: string().hidden().link(({ status }) => `STATUS#${status}`),
-    GSI1SK: string().hidden().link(({ placedAt, orderId }) => `${placedAt}#${orderId}`),
+    GSI1PK: string().hidden().link(byStatus).updateLink(byStatus),
+    GSI1SK: string().hidden().link(byTime).updateLink(byTime),
   })),
   computeKey: ({ customerId, orderId }) => ({ PK: `CUSTOMER#${customerId}`, SK: `ORDER#${orderId}` }),
 });

@@ -91,7 +91,7 @@ def _annotation(name: str, values: Sequence[AttributeValue], *, ttl: bool) -> tu
             member = _annotation("", [each for members in content for each in members.values()], ttl=False)[0]
             return f"dict[str, {_member(member)}]", None
         case _:
-            return _SCALARS[kind], None
+            return _SCALARS.get(kind, "Any"), None
 
 
 def _member(annotation: str) -> str:

@@ -41,6 +41,7 @@ _IMPORTS: Final = {
         "solotable",
     ),
 }
+_BUILTINS: Final = ("bool", "bytes", "dict", "int", "list", "set", "str", "table")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _STAMPS: Final = {
     "onetable": {"created": "Created()", "updated": "Updated()"},
@@ -196,7 +197,9 @@ def _identifier(name: str, taken: Iterable[str]) -> str:
 
 
 def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[str]) -> str:
-    names = _Names(reserved=reserved | {"key"} | {key_name(each) for each in entity.indexes})
+    # A field named as a type would hide it from the fields below.
+    taken = {"key", *_IMPORTS, *_BUILTINS, *(key_name(each) for each in entity.indexes)}
+    names = _Names(reserved=reserved | taken)
     options = ["table=table"]
     if entity.tag is not None and entity.tag != entity.name:
         options.append(f"tag={_quoted(entity.tag)}")
@@ -205,14 +208,14 @@ def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[st
     lines.append("")
     delimiter = table.notation.delimiter
     if entity.problem is not None:
-        lines.append(f"    # The key is declared by its attributes: {entity.problem}")
+        lines.append(f"    # {_one_line(f'The key is declared by its attributes: {entity.problem}')}")
     lines.append(f"    key = {_key(entity.key, names, delimiter)}")
     for each in entity.indexes:
         if each.problem is None:
             lines.append(f"    {key_name(each)} = {_key(each, names, delimiter)}")
         else:
             name = each.index.name if each.index else ""
-            lines.append(f"    # The index {name} is not declared: {each.problem}")
+            lines.append(f"    # {_one_line(f'The index {name} is not declared: {each.problem}')}")
     lines.append("")
     required: list[str] = []
     optional: list[str] = []
@@ -225,7 +228,7 @@ def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[st
 
 
 def _left_out(entity: InferredEntity) -> str:
-    return f"# {entity.name} ({_count(len(entity.items))}) is not declared: {entity.problem}"
+    return f"# {_one_line(f'{entity.name} ({_count(len(entity.items))}) is not declared: {entity.problem}')}"
 
 
 def _fields(entity: InferredEntity, table: InferredTable, names: _Names) -> list[_Field]:
@@ -334,6 +337,11 @@ def key_name(key: InferredKey) -> str:
 
 def _count(items: int) -> str:
     return f"{items:,} item{'' if items == 1 else 's'}"
+
+
+def _one_line(text: str) -> str:
+    """Return a text for a comment: names in it come from the table and may contain anything."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _quoted(text: str) -> str:

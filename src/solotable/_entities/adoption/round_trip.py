@@ -45,7 +45,7 @@ def check_items(table: Table, items: Iterable[Item]) -> RoundTrip:
         recognised[plan.name] += 1
         try:
             entity = plan.decode(item, STORED)
-            written = plan.encode(entity.__dict__, entity.unknown_attributes)
+            written = plan.encode(entity.__dict__, plan.kept(entity, entity.__dict__))
         except SolotableError as error:
             problems.append(str(error))
             continue

@@ -30,6 +30,7 @@ CODES: Final = {
     "ST303": "an index lacks attributes that a pattern returns",
     "ST401": "an attribute's name is a reserved word",
     "ST402": "nested values in a flat table",
+    "ST403": "the library of an adopted table cannot read the entity",
     "ST501": "no key can serve a pattern",
     "ST502": "a pattern has no docstring",
     "ST902": "a pattern cannot be checked",

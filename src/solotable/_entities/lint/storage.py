@@ -1,4 +1,4 @@
-"""Unused indexes, absent index keys, reserved names and nested values (ST301, ST302, ST401, ST402)."""
+"""Unused indexes, absent index keys, reserved names, nested values, missing stamps (ST3, ST4)."""
 
 from __future__ import annotations
 
@@ -52,6 +52,26 @@ def check_attributes(plan: Plan) -> Iterator[Finding]:
             f"{plan.name} stores {', '.join(words)}, which DynamoDB reserves: solotable aliases them, other "
             f"programs must write #name; if other programs read the table, choose other attribute names "
             f"with Attr(...).",
+            plan=plan,
+        )
+
+
+def check_stamps(plan: Plan) -> Iterator[Finding]:
+    """Find entities without the timestamps that the library of an adopted table requires."""
+    preset = plan.table.preset
+    if preset is None or not preset.stamps_required:
+        return
+    missing = [
+        f"Annotated[datetime | None, {marker}()] = None, stored as {name}"
+        for marker, name in (("Created", preset.created), ("Updated", preset.updated))
+        if name not in plan.by_wire
+    ]
+    if missing:
+        yield make_finding(
+            "ST403",
+            "warning",
+            f"{preset.library} cannot read an item without its timestamps, which {plan.name} does not "
+            f"declare; add {' and '.join(missing)}, unless its entities have no timestamps.",
             plan=plan,
         )
 

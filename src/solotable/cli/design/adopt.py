@@ -105,18 +105,21 @@ def _scan(engine: Engine, table: str, most: int) -> Iterator[Item]:
     from solotable._protocol.requests import Scan
 
     segments = min(_SEGMENTS, most)
+    # The start key of each segment that has more items.
+    starts: dict[int, Item | None] = dict.fromkeys(range(segments))
     left = most
-    for segment in range(segments):
-        share = -(-left // (segments - segment))
-        start = None
-        while share > 0:
+    while starts and left > 0:
+        for segment, start in list(starts.items()):
+            share = -(-left // len(starts))
+            if share == 0:
+                return
             page = engine.handle(
                 Scan(table=table, limit=share, start=start, segment=segment, segments=segments)
             )
             items = page.items or []
             yield from map(decode_item, items)
-            share -= len(items)
             left -= len(items)
-            start = page.last_key
-            if start is None:
-                break
+            if page.last_key is None:
+                del starts[segment]
+            else:
+                starts[segment] = page.last_key

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import solotable
 from solotable._entities.declare.entity import Entity
-from solotable._entities.declare.fields import Attr, Json
+from solotable._entities.declare.fields import Attr, Created, Json, Updated
 from solotable._entities.declare.table import Index, Table
 from solotable._entities.keys.key import Key
 from solotable._entities.lint import CODES, Finding, lint
@@ -18,6 +19,27 @@ PAGE = Path(solotable.__file__).parents[2] / "docs" / "reference" / "lint.md"
 
 def of(table: Table, *codes: str) -> list[Finding]:
     return [finding for finding in lint(table) if finding.code in codes]
+
+
+def test_an_entity_without_the_timestamps_of_its_library_is_found() -> None:
+    table = Table("Shop", adopt="toolbox")
+
+    class Customer(Entity, table=table):
+        key = Key("CUSTOMER#{name}", "PROFILE")
+        name: str
+
+    (finding,) = of(table, "ST403")
+    assert finding.severity == "warning"
+    assert "stored as _ct and" in finding.message
+    assert "stored as _md" in finding.message
+
+    class Stamped(Entity, table=table):
+        key = Key("STAMPED#{name}", "PROFILE")
+        name: str
+        created: Annotated[datetime | None, Created()] = None
+        modified: Annotated[datetime | None, Updated()] = None
+
+    assert [each.entity for each in of(table, "ST403")] == ["Customer"]
 
 
 def test_an_unused_index() -> None:

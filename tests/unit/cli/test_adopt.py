@@ -1,0 +1,195 @@
+"""`adopt` on tables that another program wrote, and on a table of solotable's own."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from solotable._values import dump_item
+from solotable.engines import sqlite
+
+from .conftest import Run
+
+FILE = "live.db"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def create(
+    rows: Iterable[dict[str, Any]],
+    *,
+    name: str = "Live",
+    keys: tuple[str, str] = ("PK", "SK"),
+    indexes: dict[str, tuple[str, str]] | None = None,
+) -> None:
+    """Write items as boto3 would, without any model."""
+
+    def schema(names: tuple[str, str]) -> list[dict[str, str]]:
+        return [
+            {"AttributeName": each, "KeyType": kind}
+            for each, kind in zip(names, ("HASH", "RANGE"), strict=True)
+        ]
+
+    every = {each for names in (keys, *(indexes or {}).values()) for each in names}
+    with sqlite.open(FILE) as engine:
+        definition: dict[str, Any] = {
+            "TableName": name,
+            "KeySchema": schema(keys),
+            "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in sorted(every)],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        if indexes:
+            definition["GlobalSecondaryIndexes"] = [
+                {"IndexName": index, "KeySchema": schema(names), "Projection": {"ProjectionType": "ALL"}}
+                for index, names in indexes.items()
+            ]
+        engine.call("CreateTable", definition)
+        for row in rows:
+            engine.call("PutItem", {"TableName": name, "Item": dump_item(row)})
+
+
+def photos() -> list[dict[str, Any]]:
+    """Return users, photos and followers without a type attribute; ids are only in some keys."""
+    users = [
+        {"PK": f"USER#{name}", "SK": f"#METADATA#{name}", "username": name, "followers": number}
+        for number, name in enumerate(("ana", "ben", "Eric Johnson", "dora"))
+    ]
+    taken = [
+        {
+            "PK": f"USER#{name}",
+            "SK": f"PHOTO#{name}#2026-01-0{day}T10:00:00.000Z",
+            "username": name,
+            "timestamp": f"2026-01-0{day}T10:00:00.000Z",
+            "size": day * 1000,
+        }
+        for name in ("ana", "ben")
+        for day in (1, 2, 3)
+    ]
+    follows = [
+        {"PK": f"USER#{one}", "SK": f"FOLLOWER#{other}"}
+        for one, other in (("ana", "ben"), ("ben", "dora"), ("dora", "ana"))
+    ]
+    return [*users, *taken, *follows]
+
+
+def test_entities_of_a_table_without_a_type_attribute_are_found_by_their_keys(run: Run) -> None:
+    create(photos())
+    found = run("adopt", FILE, "--json").json
+    assert found["library"] is None
+    assert found["tag"] is None
+    assert {each["name"]: each["items"] for each in found["entities"]} == {
+        "Photo": 6,
+        "User": 4,
+        "Follower": 3,
+    }
+    assert (found["unchanged"], found["problems"], found["unknown"]) == (13, [], [])
+
+
+def test_the_written_file_is_python_that_reads_the_items(run: Run, tmp_path: Path) -> None:
+    create(photos())
+    assert run("adopt", FILE, "--out", "models.py").code == 0
+    models = runpy.run_path(str(tmp_path / "models.py"))
+    with models["table"].open(f"sqlite:///{FILE}") as db:
+        eric = db.require(models["User"], username="Eric Johnson")
+        assert eric.followers == 2
+        assert db.put(eric) == eric
+    with sqlite.open(FILE) as engine:
+        assert engine.call("Scan", {"TableName": "Live", "Select": "COUNT"})["Count"] == 13
+    linted = run("lint", "models.py:table")
+    assert linted.code == 0, linted.out
+
+
+def test_a_file_is_not_replaced_without_force(run: Run, tmp_path: Path) -> None:
+    create(photos())
+    (tmp_path / "models.py").write_text("mine", encoding="utf-8")
+    refused = run("adopt", FILE, "--out", "models.py")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (tmp_path / "models.py").read_text(encoding="utf-8") == "mine"
+    assert run("adopt", FILE, "--out", "models.py", "--force").code == 0
+
+
+def test_the_sample_is_bounded_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
+    create(photos())
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("live.db")}
+    assert run("adopt", FILE, "--sample", "5", "--json").json["sampled"] == 5
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("live.db")} == before
+
+
+def test_a_type_attribute_and_an_index_are_found(run: Run) -> None:
+    create(
+        (
+            {
+                "pk": f"c|{number % 3}",
+                "sk": f"o|{number:04d}",
+                "entityType": "order",
+                "customer": str(number % 3),
+                "number": number,
+                "status": ("open", "sent")[number % 2],
+                "placed": 1_767_225_600 + number,
+                "ix1pk": f"s|{('open', 'sent')[number % 2]}",
+                "ix1sk": f"{number:04d}",
+                **({"note": "x"} if number % 4 else {}),
+            }
+            for number in range(8)
+        ),
+        keys=("pk", "sk"),
+        indexes={"ix1": ("ix1pk", "ix1sk")},
+    )
+    found = run("adopt", FILE, "--json").json
+    assert found["unchanged"] == 8
+    (order,) = found["entities"]
+    assert order["key"] == "pk = c|{customer}, sk = o|{number}"
+    assert order["indexes"][0]["key"] == "ix1pk = s|{status}, ix1sk = {number}"
+    assert 'key_format=KeyFormat(delimiter="|", escape=False)' in found["models"]
+    assert "note: str | None = None  # in 6 of 8" in found["models"]
+
+
+def test_an_index_that_some_items_are_left_out_of_is_not_declared(run: Run) -> None:
+    create(
+        (
+            {
+                "PK": f"ORDER#{number}",
+                "SK": "ORDER",
+                "id": str(number),
+                **({"GSI1PK": "LARGE", "GSI1SK": str(number)} if number > 4 else {}),
+            }
+            for number in range(8)
+        ),
+        indexes={"GSI1": ("GSI1PK", "GSI1SK")},
+    )
+    found = run("adopt", FILE, "--json").json
+    assert found["entities"][0]["indexes"][0]["problem"] == (
+        "5 of 8 items have its fields but are not in the index"
+    )
+    assert found["unchanged"] == 8, "keys of an index that is not declared are kept"
+    assert "# The index GSI1 is not declared" in found["models"]
+
+
+def test_a_table_without_items_and_several_tables_are_errors(run: Run) -> None:
+    create([])
+    assert "has no items" in run("adopt", FILE).err
+    create([], name="Other")
+    assert "pass --table" in run("adopt", FILE).err
+    assert run("adopt", "absent.db").code == 3
+
+
+def test_models_of_an_example_are_inferred_from_its_table(run: Run, tmp_path: Path) -> None:
+    """Items of other kinds, such as locks, are counted and left alone."""
+    module = runpy.run_path(str(EXAMPLES / "surveys.py"))
+    with module["surveyor"].open(f"sqlite:///{FILE}") as base:
+        db = base.tenant("50% #1")
+        for number in range(4):
+            db.put(module["Survey"](survey_id=f"s{number}", title=f"House {number}"))
+            for order in range(3):
+                db.put(
+                    module["Section"](survey_id=f"s{number}", section_id=f"x{order}", name="A", order=order)
+                )
+    found = run("adopt", FILE, "--json").json
+    assert {each["name"]: each["items"] for each in found["entities"]} == {"Section": 12, "Survey": 4}
+    assert found["internal_items"] >= 4, "locks of unique titles"
+    assert found["unchanged"] == 16
+    assert 'Key("TENANT#{tenant_id}", "SURVEY#{survey_id}#SECTION#{section_id}")' in found["models"]
+    assert 'index="GSI1"' in found["models"]
+    assert (tmp_path / FILE).exists()

@@ -1,0 +1,132 @@
+"""What is inferred from items: types, time formats, templates, and what a put would change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from solotable._entities.adoption.attribute_types import infer_type
+from solotable._entities.adoption.key_inference import Notation, find_delimiter, infer_template
+from solotable._entities.adoption.presets import PRESETS
+from solotable._entities.adoption.round_trip import check_items
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.table import Table
+from solotable._entities.keys.key import Key
+from solotable._values import Item, dump
+from solotable.errors import DeclarationError
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "annotation", "time"),
+    [
+        ("a", ["x", "y"], "str", None),
+        ("a", [1, 2], "int", None),
+        ("a", [1, "x"], "Any", None),
+        ("a", [True], "bool", None),
+        ("a", [{"x": 1}], "dict[str, int]", None),
+        ("a", [{"x": 1, "y": "z"}, {}], "dict[str, Any]", None),
+        ("a", [["x"], ["y"]], "list[str]", None),
+        ("a", [{"x", "y"}], "set[str]", None),
+        ("a", ["2026-01-02T03:04:05Z"], "datetime", 'Iso("s")'),
+        ("a", ["2026-01-02T03:04:05.678Z"], "datetime", 'Iso("ms")'),
+        ("a", ["2026-01-02T03:04:05.678901+00:00"], "datetime", 'Iso("us", offset="+00:00")'),
+        ("a", ["2026-01-02T03:04:05.678901+0000"], "datetime", 'Iso("us", offset="+0000")'),
+        ("a", ["2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05Z"], "str", None),
+        ("a", ["2026-13-02T03:04:05Z"], "str", None),
+        ("a", ["2026-01-02"], "date", None),
+        ("createdAt", [1_767_225_600], "datetime", 'Epoch("s")'),
+        ("createdAt", [1_767_225_600_000], "datetime", 'Epoch("ms")'),
+        ("price", [1_767_225_600], "int", None),
+        ("ttl", [1_767_225_600], "datetime", 'Epoch("s")'),
+    ],
+)
+def test_a_type_fits_every_value(name: str, values: list[Any], annotation: str, time: str | None) -> None:
+    found = infer_type(name, [{name: dump(value)} for value in values])
+    assert (found.annotation, found.time) == (annotation, time)
+    assert not found.optional
+
+
+def test_an_attribute_that_is_absent_or_null_is_optional() -> None:
+    assert infer_type("a", [{"a": {"S": "x"}}, {}]).optional
+    found = infer_type("a", [{"a": {"S": "x"}}, {"a": {"NULL": True}}])
+    assert (found.annotation, found.optional, found.nulls) == ("str", True, 1)
+
+
+def test_the_time_to_live_of_the_table_is_marked() -> None:
+    assert infer_type("gone", [{"gone": {"N": "1767225600"}}], ttl=True).time == "TTL()"
+
+
+@pytest.mark.parametrize(
+    ("texts", "delimiter"),
+    [
+        (["USER#1", "ORDER#2:00"], "#"),
+        (["user|1", "user|2#3"], "|"),
+        (["user::1"], "::"),
+        (["2026-01-01T00:00:00Z"], "#"),
+        (["plain"], "#"),
+    ],
+)
+def test_the_delimiter_follows_the_first_word(texts: list[str], delimiter: str) -> None:
+    assert find_delimiter(texts) == delimiter
+
+
+def template(keys: list[str], **attributes: list[Any]) -> str:
+    items = [
+        {
+            "SK": {"S": key},
+            "PK": {"S": str(at)},
+            **{name: dump(values[at]) for name, values in attributes.items()},
+        }
+        for at, key in enumerate(keys)
+    ]
+    found = infer_template("SK", items, Notation(), partition="PK", tag=None, ignored=frozenset({"PK", "SK"}))
+    if found.native:
+        return "native"
+    return "#".join(
+        f"{part.literal}{{{part.attribute or part.key_only}{':' if part.spec else ''}{part.spec}}}"
+        if part.attribute or part.key_only
+        else part.literal
+        for part in found.parts
+    )
+
+
+def test_templates_have_literals_fields_formats_and_values_of_the_key_only() -> None:
+    assert template(["ORDER#a", "ORDER#b"], id=["a", "b"]) == "ORDER#{id}"
+    assert template(["ORDER#0007", "ORDER#0012"], number=[7, 12]) == "ORDER#{number:04d}"
+    assert template(["ORDER#7", "ORDER#12"], number=[7, 12]) == "ORDER#{number:d}"
+    assert template(["o#id_a#x", "o#id_b#x"], id=["a", "b"]) == "o#id_{id}#x"
+    assert template(["ORDER#a", "ORDER#b"]) == "ORDER#{ORDER_id}"
+    assert template(["profile", "profile"]) == "profile"
+    assert template(["PROFILE"]) == "PROFILE"
+    assert template(["x1", "y2"]) == "native"
+    assert template(["STATUS#open", "STATUS#open"], status=["open", "open"]) == "STATUS#{status}"
+
+
+def test_a_put_that_would_change_an_item_is_reported() -> None:
+    table = Table("Live", tag=None)
+
+    class User(Entity, table=table):
+        key = Key("USER#{name}", "PROFILE")
+        name: str
+        age: int | None = None
+
+    assert User.plan().name == "User"
+    key = {"PK": {"S": "USER#ana"}, "SK": {"S": "PROFILE"}}
+    good: Item = {**key, "name": {"S": "ana"}, "age": {"N": "7.0"}, "extra": {"L": [{"NULL": True}]}}
+    assert check_items(table, [good, {**good, "age": {"NULL": True}}]).unchanged == 2
+    bad = check_items(table, [{**good, "age": {"S": "x"}}, {"PK": {"S": "OTHER"}, "SK": {"S": "x"}}])
+    assert (bad.unchanged, len(bad.problems), len(bad.unknown)) == (0, 1, 1)
+    assert "age" in bad.problems[0]
+
+
+def test_an_unknown_preset_is_rejected_with_the_names_of_all() -> None:
+    with pytest.raises(DeclarationError, match=", ".join(PRESETS)):
+        Table("Live", adopt="mongoose")  # type: ignore[arg-type]  # a wrong name
+
+
+def test_arguments_win_over_a_preset() -> None:
+    table = Table("Live", adopt="pynamodb", tag="kind")
+    assert (table.tag, table.tag_required) == ("kind", False)
+    assert Table("Live", adopt="pynamodb", tag=None).tag is None
+    assert Table("Live", adopt="electrodb").tag == "__edb_e__"
