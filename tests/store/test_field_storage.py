@@ -7,10 +7,10 @@ import traceback
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pytest
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from solotable import (
     ANY,
@@ -566,3 +566,31 @@ def test_an_encrypted_amount_is_not_added_to_a_counter() -> None:
             account_id: str
             payment_id: str
             amount: Annotated[int, Encrypted(keyring)]
+
+
+class Badge(Entity, table=records):
+    key = Key("TENANT#{tenant_id}", "BADGE#{badge_id}")
+    tenant_id: str = FROM_SCOPE
+    badge_id: str
+    title: str = ""
+    mail: Annotated[str, Encrypted(keyring)] = ""
+    shown: Annotated[str, Encrypted(keyring)] = ""
+
+    @field_validator("mail")
+    @classmethod
+    def _lower(cls, value: str) -> str:
+        return value.lower()
+
+    @model_validator(mode="after")
+    def _show(self) -> Self:
+        self.__dict__["shown"] = f"badge of {self.title}"
+        return self
+
+
+def test_what_a_validator_changes_is_encrypted_too(db: Store, opening: Opening) -> None:
+    db.put(Badge(badge_id="b", title="Ada", mail="ADA@EXAMPLE.COM"))
+    updated = db.update(Badge, badge_id="b", set={"title": "Eve", "mail": "EVE@EXAMPLE.COM"})
+    assert db.require(Badge, badge_id="b") == updated
+    assert (updated.mail, updated.shown) == ("eve@example.com", "badge of Eve")
+    item = opening.only(Badge)
+    assert {"B"} == set(item["mail"]) == set(item["shown"])
