@@ -277,7 +277,19 @@ __all__ = [
 
 #: Modules that are imported when they are first used as attributes.
 _SUBMODULES = frozenset(
-    {"cache", "encryption", "engines", "errors", "flow", "ids", "jobs", "seeding", "testing", "urls"}
+    {
+        "cache",
+        "encryption",
+        "engines",
+        "errors",
+        "flow",
+        "ids",
+        "jobs",
+        "observe",
+        "seeding",
+        "testing",
+        "urls",
+    }
 )
 
 

@@ -19,6 +19,7 @@ from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._protocol.error_texts import LATEST
 from solotable._protocol.requests import Control
 from solotable._store import AsyncDatabase, Database
+from solotable._store.observation import ObservedAsyncEngine, ObservedEngine, Observer
 from solotable._store.runner import Inline, Threaded
 from solotable._store.thread_pool import ThreadPool
 from solotable.errors import DeclarationError, ServiceError, TableNotFound
@@ -34,16 +35,19 @@ def connect(
     cursor_secrets: Sequence[bytes] = (),
     clock: Callable[[], float] = time.time,
     session: Any = None,
+    observer: Observer | None = None,
 ) -> Database:
     """Open a URL for these tables and return the store of their entities.
 
     `cursor_secrets` sign cursors (the first signs, all verify); without them cursors are valid in
-    this process only. `session` is a botocore or boto3 session for `http://` and `aws://`.
+    this process only. `session` is a botocore or boto3 session for `http://` and `aws://`. `observer` is
+    called after each request; see `solotable.observe`.
     """
     address = Url.parse(url)
     engine = open_engine(address, clock=clock, session=session)
     try:
-        return over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
+        opened = over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
+        return opened if observer is None else Database(ObservedEngine(engine, observer), opened.scope)
     except BaseException:
         engine.close()
         raise
@@ -55,10 +59,14 @@ def connect_async(
     cursor_secrets: Sequence[bytes] = (),
     clock: Callable[[], float] = time.time,
     session: Any = None,
+    observer: Observer | None = None,
 ) -> AsyncDatabase:
     """Open a URL as `connect` does, for use with `await`."""
     blocking = connect(url, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
-    return AsyncDatabase(to_async(blocking.engine), blocking.scope)
+    engine = to_async(blocking.engine)
+    if observer is not None:
+        engine = ObservedAsyncEngine(engine, observer)
+    return AsyncDatabase(engine, blocking.scope)
 
 
 def over(

@@ -10,6 +10,7 @@ from ._entities.declare import table as declared
 
 if TYPE_CHECKING:
     from ._store import AsyncDatabase, Database
+    from ._store.observation import Observer
 
 
 class Table(declared.Table):
@@ -25,12 +26,15 @@ class Table(declared.Table):
         cursor_secrets: Sequence[bytes] = (),
         clock: Callable[[], float] = time.time,
         session: Any = None,
+        observer: Observer | None = None,
     ) -> Database:
         """Open a URL for this table alone; see `connect`."""
         # A declaration needs no store: programs that only declare do not load one.
         from ._connect import connect
 
-        return connect(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)
+        return connect(
+            url, self, cursor_secrets=cursor_secrets, clock=clock, session=session, observer=observer
+        )
 
     def open_async(
         self,
@@ -39,8 +43,11 @@ class Table(declared.Table):
         cursor_secrets: Sequence[bytes] = (),
         clock: Callable[[], float] = time.time,
         session: Any = None,
+        observer: Observer | None = None,
     ) -> AsyncDatabase:
         """Open a URL for this table alone, for use with `await`."""
         from ._connect import connect_async
 
-        return connect_async(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)
+        return connect_async(
+            url, self, cursor_secrets=cursor_secrets, clock=clock, session=session, observer=observer
+        )

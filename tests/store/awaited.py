@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import copy_context
 from types import TracebackType
 from typing import Any
 
@@ -31,13 +32,13 @@ class Awaited:
         return _rows(self._runner, self._inner.__aiter__())
 
     def __enter__(self) -> Any:
-        self._runner.run(_whole(self._inner.__aenter__()))
+        self._runner.run(_whole(self._inner.__aenter__()), context=copy_context())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._runner.run(_whole(self._inner.__aexit__(kind, error, trace)))
+        self._runner.run(_whole(self._inner.__aexit__(kind, error, trace)), context=copy_context())
 
     def _calling(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -47,7 +48,7 @@ class Awaited:
 
     def _settled(self, result: Any) -> Any:
         if inspect.iscoroutine(result):
-            return self._settled(self._runner.run(result))
+            return self._settled(self._runner.run(result, context=copy_context()))
         if isinstance(result, AsyncIterator):
             return _rows(self._runner, result)
         if isinstance(result, (AsyncTransaction, AsyncBatch)):
@@ -70,12 +71,12 @@ class _Block:
         return getattr(self._inner, name)
 
     def __enter__(self) -> Any:
-        return self._runner.run(_whole(self._inner.__aenter__()))
+        return self._runner.run(_whole(self._inner.__aenter__()), context=copy_context())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._runner.run(_whole(self._inner.__aexit__(kind, error, trace)))
+        self._runner.run(_whole(self._inner.__aexit__(kind, error, trace)), context=copy_context())
 
 
 async def _whole(awaitable: Awaitable[Any]) -> Any:
@@ -86,5 +87,5 @@ def _rows(runner: asyncio.Runner, rows: AsyncIterator[Any]) -> Iterator[Any]:
     async def following() -> Any:
         return await anext(rows, _END)
 
-    while (row := runner.run(following())) is not _END:
+    while (row := runner.run(following(), context=copy_context())) is not _END:
         yield row

@@ -15,6 +15,7 @@ from solotable._flows.retry import Retries
 from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Control, Request, Scan
+from solotable._store.observation import ObservedAsyncEngine, ObservedEngine, Observer
 from solotable._values import Item
 from solotable.urls import Url
 
@@ -124,11 +125,22 @@ class Opening:
     _made: set[str] = field(default_factory=set)
     _opened: list[Any] = field(default_factory=list)
 
-    def __call__(self, *tables: Table, secrets: Sequence[bytes] = (SECRET,), prefix: str = "") -> Database:
+    def __call__(
+        self,
+        *tables: Table,
+        secrets: Sequence[bytes] = (SECRET,),
+        prefix: str = "",
+        observer: Observer | None = None,
+    ) -> Database:
         blocking = self._blocking(self.spy, tables, secrets, prefix)
         if self.runner is None:
-            return blocking
-        opened = AsyncDatabase(to_async(self.spy), blocking.scope)
+            return (
+                blocking if observer is None else Database(ObservedEngine(self.spy, observer), blocking.scope)
+            )
+        engine = to_async(self.spy)
+        if observer is not None:
+            engine = ObservedAsyncEngine(engine, observer)
+        opened = AsyncDatabase(engine, blocking.scope)
         self._opened.append(opened)
         return cast(Database, Awaited(self.runner, opened))
 

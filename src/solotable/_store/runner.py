@@ -23,6 +23,9 @@ from solotable._protocol.requests import (
 from solotable._write_groups import WriteGroups
 from solotable.errors import EngineError, ServiceError, TransportError
 
+from .consumption import METERS
+from .observation import ObservedAsyncEngine, ObservedEngine, WatchedAsyncEngine, WatchedEngine
+
 ResultT = TypeVar("ResultT")
 
 #: Short writes; committing them as a group is faster than one by one.
@@ -33,8 +36,10 @@ _SHORT_PAGE = 1000
 _UNINTERRUPTED = 32
 
 
-def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
-    """Run a flow to its end, blocking."""
+def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
+    """Run a flow to its end, blocking; `subject` names its entity or query for an observer."""
+    if METERS.get() or type(engine) is ObservedEngine:
+        engine = WatchedEngine(engine, subject)
     reply: Any = None
     pending_error: Exception | None = None
     while True:
@@ -60,8 +65,10 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
                 raise
 
 
-async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
-    """Run a flow to its end, awaiting each reply."""
+async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None) -> ResultT:
+    """Run a flow to its end, awaiting each reply; `subject` is as for `run`."""
+    if METERS.get() or type(engine) is ObservedAsyncEngine:
+        engine = WatchedAsyncEngine(engine, subject)
     reply: Any = None
     pending_error: Exception | None = None
     while True:

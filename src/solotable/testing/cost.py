@@ -6,35 +6,45 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from solotable._store.asynchronous.stores import AsyncVerbs
+from solotable._store.observation import ObservedAsyncEngine, ObservedEngine
+from solotable._store.sync.stores import Verbs
+
 from .engines.journal import Journal, Record, total
 from .engines.wrapper import EngineWrapper
 
 
 @contextmanager
 def assert_cost(
-    recorded: Any, *, rcu: float | None = None, wcu: float | None = None, at_most: bool = False
+    store: Any, *, rcu: float | None = None, wcu: float | None = None, at_most: bool = False
 ) -> Iterator[None]:
     """Fail unless the block costs exactly this many read and write units, or at most.
 
-    `recorded` is a store over a recording engine (such as the fixtures' stores), the engine, or its journal.
+    `store` is any store; then the calls of this thread or task count. With a recording engine (such as the
+    fixtures' stores have), or its journal, the requests of other threads count too.
     """
     __tracebackhide__ = True
     if rcu is None and wcu is None:
         raise TypeError("assert_cost() needs rcu= or wcu=, for example assert_cost(db, rcu=0.5).")
-    journal = find_journal(recorded)
-    first = len(journal.records)
-    yield
-    records = journal.records[first:]
+    journal = _journal_of(store)
+    if journal is None and isinstance(store, Verbs | AsyncVerbs):
+        with store.consumed() as consumed:
+            yield
+        spent, shown = (consumed.rcu, consumed.wcu), f"  {consumed.requests} requests."
+    else:
+        records = (journal or find_journal(store)).records
+        first = len(records)
+        yield
+        sent = records[first:]
+        spent = (total(record.rcu for record in sent), total(record.wcu for record in sent))
+        shown = format_records(sent)
     wrong = [
         difference
-        for expected, spent, unit in (
-            (rcu, total(record.rcu for record in records), "RCU"),
-            (wcu, total(record.wcu for record in records), "WCU"),
-        )
-        if (difference := _difference(expected, spent, unit, at_most=at_most))
+        for expected, units, unit in zip((rcu, wcu), spent, ("RCU", "WCU"), strict=True)
+        if (difference := _difference(expected, units, unit, at_most=at_most))
     ]
     if wrong:
-        raise AssertionError(f"The block cost {' and '.join(wrong)}.\n{format_records(records)}")
+        raise AssertionError(f"The block cost {' and '.join(wrong)}.\n{shown}")
 
 
 @contextmanager
@@ -53,17 +63,23 @@ def assert_no_scan(recorded: Any) -> Iterator[None]:
 
 def find_journal(recorded: Any) -> Journal:
     """Return the journal of a store or engine; raise TypeError if it has none."""
+    found = _journal_of(recorded)
+    if found is None:
+        raise TypeError(
+            f"{recorded!r} has no journal; use the solotable_db fixture, or a store over a RecordingEngine."
+        )
+    return found
+
+
+def _journal_of(recorded: Any) -> Journal | None:
     found = recorded
     # Unwrap: a store has an engine, an async engine a blocking one, a wrapper an inner one.
     while found is not None and not isinstance(found, Journal):
         journal = getattr(found, "journal", None)
         if isinstance(journal, Journal):
             return journal
-        found = found.inner if isinstance(found, EngineWrapper) else getattr(found, "_engine", None)
-    if found is None:
-        raise TypeError(
-            f"{recorded!r} has no journal; use the solotable_db fixture, or a store over a RecordingEngine."
-        )
+        wraps = isinstance(found, EngineWrapper | ObservedEngine | ObservedAsyncEngine)
+        found = found.inner if wraps else getattr(found, "_engine", None)
     return found
 
 

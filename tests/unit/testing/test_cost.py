@@ -120,8 +120,10 @@ def test_an_assertion_without_a_figure_or_without_a_record_is_refused(db: Databa
     with (
         connect("sqlite://", stock) as unrecorded,
         pytest.raises(TypeError, match="has no journal"),
-        assert_cost(unrecorded, rcu=0),
+        assert_no_scan(unrecorded),
     ):
+        pass
+    with pytest.raises(TypeError, match="has no journal"), assert_cost(object(), rcu=0):
         pass
 
 

@@ -27,13 +27,15 @@ class AsyncGets(AsyncStoreBase):
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
         return await arun(
-            read.get(self._scope, check_class("get", entity), key, consistent=consistent), self._engine
+            read.get(self._scope, check_class("get", entity), key, consistent=consistent),
+            self._engine,
+            entity,
         )
 
     async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
         """Return the entity with this key, or raise NotFound."""
         return await self._run(
-            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
+            read.require(self._scope, check_class("require", entity), key, consistent=consistent), entity
         )
 
     @overload
@@ -111,7 +113,7 @@ class AsyncGets(AsyncStoreBase):
             given = entity_keys("get_many", [each for each in (entity, keys) if each is not None] + [*more])
             return await self._run(read.get_keys(self._scope, given, consistent=consistent))
         check_class("get_many", entity)
-        return await self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+        return await self._run(read.get_many(self._scope, entity, keys, consistent=consistent), entity)
 
     @overload
     async def transact_get(

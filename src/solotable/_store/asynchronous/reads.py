@@ -43,7 +43,9 @@ class AsyncReads(AsyncGets, AsyncCollections):
         """
         asked = filtered("page", pattern, where)
         scope = self._scope.reading(unknown)
-        return Page.of(await self._run(query.page(scope, asked, limit=limit, cursor=cursor, work=work)))
+        return Page.of(
+            await self._run(query.page(scope, asked, limit=limit, cursor=cursor, work=work), asked)
+        )
 
     async def all(
         self, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
@@ -53,7 +55,7 @@ class AsyncReads(AsyncGets, AsyncCollections):
         prepared = query.prepare(scope, filtered("all", pattern, where))
         start = None
         while True:
-            some = await self._run(query.rows(scope, prepared, start, None))
+            some = await self._run(query.rows(scope, prepared, start, None), pattern)
             for row in some.rows:
                 yield row
             start = some.last_key
@@ -78,7 +80,9 @@ class AsyncReads(AsyncGets, AsyncCollections):
 
         `unknown` matters only in a table that does not require type tags: its items are read and recognised.
         """
-        return await self._run(query.count(self._scope.reading(unknown), filtered("count", pattern, where)))
+        return await self._run(
+            query.count(self._scope.reading(unknown), filtered("count", pattern, where)), pattern
+        )
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return the request of a query without sending it."""

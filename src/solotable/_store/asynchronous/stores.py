@@ -144,7 +144,8 @@ class AsyncAdminStore(_AsyncOpenStore):
                         check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.ScanPart(segment=segment, segments=segments, start=start, budget=budget),
-                    )
+                    ),
+                    entity,
                 )
                 for row in some.rows:
                     yield row

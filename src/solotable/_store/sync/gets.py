@@ -25,12 +25,14 @@ class Gets(StoreBase):
 
     def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
-        return self._run(read.get(self._scope, check_class("get", entity), key, consistent=consistent))
+        return self._run(
+            read.get(self._scope, check_class("get", entity), key, consistent=consistent), entity
+        )
 
     def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
         """Return the entity with this key, or raise NotFound."""
         return self._run(
-            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
+            read.require(self._scope, check_class("require", entity), key, consistent=consistent), entity
         )
 
     @overload
@@ -106,7 +108,7 @@ class Gets(StoreBase):
             given = entity_keys("get_many", [each for each in (entity, keys) if each is not None] + [*more])
             return self._run(read.get_keys(self._scope, given, consistent=consistent))
         check_class("get_many", entity)
-        return self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+        return self._run(read.get_many(self._scope, entity, keys, consistent=consistent), entity)
 
     @overload
     def transact_get(

@@ -43,7 +43,7 @@ class Reads(Gets, Collections):
         """
         asked = filtered("page", pattern, where)
         scope = self._scope.reading(unknown)
-        return Page.of(self._run(query.page(scope, asked, limit=limit, cursor=cursor, work=work)))
+        return Page.of(self._run(query.page(scope, asked, limit=limit, cursor=cursor, work=work), asked))
 
     def all(
         self, pattern: Query[RowT], *, where: Where[RowT] = None, unknown: Unknown = "raise"
@@ -53,7 +53,7 @@ class Reads(Gets, Collections):
         prepared = query.prepare(scope, filtered("all", pattern, where))
         start = None
         while True:
-            some = self._run(query.rows(scope, prepared, start, None))
+            some = self._run(query.rows(scope, prepared, start, None), pattern)
             yield from some.rows
             start = some.last_key
             if start is None:
@@ -72,7 +72,9 @@ class Reads(Gets, Collections):
 
         `unknown` matters only in a table that does not require type tags: its items are read and recognised.
         """
-        return self._run(query.count(self._scope.reading(unknown), filtered("count", pattern, where)))
+        return self._run(
+            query.count(self._scope.reading(unknown), filtered("count", pattern, where)), pattern
+        )
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return the request of a query without sending it."""

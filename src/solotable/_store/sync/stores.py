@@ -142,7 +142,8 @@ class AdminStore(_OpenStore):
                         check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.ScanPart(segment=segment, segments=segments, start=start, budget=budget),
-                    )
+                    ),
+                    entity,
                 )
                 yield from some.rows
                 budget, start = budget - some.scanned, some.last_key

@@ -38,13 +38,13 @@ class Writes(StoreBase):
         """
         check_instance("put", entity)
         flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
-        return self._run(flow)
+        return self._run(flow, type(entity))
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Create the entity and return the stored entity, or raise AlreadyExists."""
         check_instance("create", entity)
         flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
-        return self._run(flow)
+        return self._run(flow, type(entity))
 
     def update(  # noqa: PLR0913 - the kinds of change, each by name
         self,
@@ -80,7 +80,8 @@ class Writes(StoreBase):
         changed: E = self._do(
             lambda: update.plan_update(
                 self._scope, plan, given, changes, version=expected, mine=mine, where=where_
-            )
+            ),
+            plan,
         )
         return changed
 
@@ -114,7 +115,7 @@ class Writes(StoreBase):
             set_if_missing=set_if_missing,
             prepend=prepend,
         )
-        stored: E = self._do(lambda: upsert.plan_upsert(self._scope, plan, key, changes))
+        stored: E = self._do(lambda: upsert.plan_upsert(self._scope, plan, key, changes), plan)
         return stored
 
     def delete(
@@ -126,7 +127,7 @@ class Writes(StoreBase):
         flow: Flow[E | None] = put.delete_entity(
             self._scope, plan, given, version=expected, mine=mine, where=where_
         )
-        return self._run(flow)
+        return self._run(flow, plan)
 
     def modify(
         self, entity: type[E], change: modify.Change[E], /, *, default: E | None = None, **key: Any
@@ -139,7 +140,7 @@ class Writes(StoreBase):
         last attempt.
         """
         return self._run(
-            modify.modify(self._scope, check_class("modify", entity), change, key, default=default)
+            modify.modify(self._scope, check_class("modify", entity), change, key, default=default), entity
         )
 
     def retry_conflicts(
@@ -173,13 +174,15 @@ class Writes(StoreBase):
     def undelete(self, entity: type[E], /, **key: Any) -> E:
         """Undelete an entity within the grace period of its SoftDelete."""
         plan = check_class("undelete", entity).plan()
-        found: E = self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
+        found: E = self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key), plan)
         return found
 
     def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
         """Prevent the purge of an entity, deleted or not, until the hold is released."""
-        self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
+        self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason), entity)
 
     def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
         """Release a hold, so that the entity can be purged."""
-        self._run(soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key))
+        self._run(
+            soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key), entity
+        )

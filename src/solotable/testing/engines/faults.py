@@ -17,10 +17,10 @@ from typing import Any, Final, TypedDict, Unpack
 
 from solotable._protocol.constraints.operations import CONSTRAINTS, ITEMS
 from solotable._protocol.requests import Request
+from solotable._store.observation import operation_of
 
 from . import faulty
 from .faulty import FaultAction
-from .journal import operation_of
 
 _WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
 _BATCHES: Final = ("BatchGetItem", "BatchWriteItem")

@@ -6,15 +6,13 @@ condition failed, but does not say how much.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from solotable._protocol import requests
 from solotable._protocol.requests import Control, Request
-
-#: Their ConsumedCapacity does not say read or write; the request does.
-_READS = (requests.GetItem, requests.Query, requests.Scan, requests.BatchGetItem, requests.TransactGetItems)
+from solotable._store.observation import operation_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,47 +86,6 @@ class Journal:
 def total(units: Iterable[float]) -> float:
     """Return the sum of units; floats add multiples of one half exactly."""
     return sum(units, 0.0)
-
-
-def operation_of(request: Request[Any]) -> str:
-    """Return the name of a request's operation."""
-    return request.operation if isinstance(request, Control) else type(request).__name__
-
-
-def units_of(request: Request[Any], reply: Any) -> tuple[float, float, dict[str, float]]:
-    """Return the read units, the write units and those of the indexes that a reply reports."""
-    reported = reply.get("ConsumedCapacity") if isinstance(reply, dict) else getattr(reply, "capacity", None)
-    tables: Sequence[dict[str, Any]] = [reported] if isinstance(reported, dict) else reported or []
-    rcu = wcu = 0.0
-    indexes: dict[str, float] = {}
-    for table in tables:
-        units = table.get("CapacityUnits", 0.0)
-        # DynamoDB: transactions report both; a repeated one with the same token only reads.
-        if "ReadCapacityUnits" in table or "WriteCapacityUnits" in table:
-            rcu += table.get("ReadCapacityUnits", 0.0)
-            wcu += table.get("WriteCapacityUnits", 0.0)
-        elif _reads(request):
-            rcu += units
-        else:
-            wcu += units
-        for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
-            for name, counted in table.get(kind, {}).items():
-                indexes[name] = indexes.get(name, 0.0) + counted["CapacityUnits"]
-    return rcu, wcu, indexes
-
-
-def _reads(request: Request[Any]) -> bool:
-    match request:
-        case requests.ExecuteStatement():
-            return _selects(request.statement)
-        case requests.BatchExecuteStatement() | requests.ExecuteTransaction():
-            return all(map(_selects, request.statements))
-        case _:
-            return isinstance(request, _READS)
-
-
-def _selects(statement: requests.Statement) -> bool:
-    return statement.text.lstrip()[:6].upper() == "SELECT"
 
 
 def _title(request: Request[Any]) -> str:

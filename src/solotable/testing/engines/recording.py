@@ -10,9 +10,10 @@ from typing import Any
 from solotable._partiql import Reads, parse_statement, plan
 from solotable._protocol.engine import Capabilities, Engine
 from solotable._protocol.requests import ExecuteStatement, Request, Scan
+from solotable._store.consumption import units_of
 from solotable.errors import SolotableError
 
-from .journal import Journal, Record, units_of
+from .journal import Journal, Record
 from .wrapper import EngineWrapper
 
 
@@ -50,10 +51,13 @@ class RecordingEngine(EngineWrapper):
             self._record(request, error=error, seconds=time.perf_counter() - began)
             raise
         seconds = time.perf_counter() - began
-        rcu, wcu, indexes = units_of(request, reply)
+        consumed = units_of(request, reply)
+        indexes = {name.rpartition("/")[2]: units.rcu + units.wcu for name, units in consumed.indexes.items()}
         if unrequested:
             reply = _without_capacity(reply)
-        self._record(request, reply=reply, seconds=seconds, rcu=rcu, wcu=wcu, indexes=indexes)
+        self._record(
+            request, reply=reply, seconds=seconds, rcu=consumed.rcu, wcu=consumed.wcu, indexes=indexes
+        )
         return reply
 
     def sleep(self, seconds: float) -> None:

@@ -1,0 +1,190 @@
+"""Observers, and the capacity that the calls of a block consume (requirement S4.43)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import pytest
+
+from solotable import Database, Entity, Index, Key, Query, Table, connect, connect_async, pattern
+from solotable._protocol.requests import GetItem, PutItem, Request
+from solotable.errors import AlreadyExists, Throttled
+from solotable.observe import Consumed, Observation
+from solotable.testing import assert_cost
+
+from .opening import Opening
+
+shop = Table("Shop", indexes=[Index("GSI1")])
+SECRET_VALUE = "a value that no observer may see"
+
+
+class Order(Entity, table=shop):
+    key = Key("USER#{user}", "ORDER#{order_id}")
+    by_state = Key("STATE#{state}", "ORDER#{order_id}", index="GSI1")
+    user: str
+    order_id: str
+    state: str = "open"
+    text: str = ""
+
+    @pattern
+    @classmethod
+    def in_state(cls, state: str) -> Query[Self]:
+        """The orders in a state."""
+        return cls.by_state.query(state=state)
+
+
+def throttle_once(opening: Opening, kind: type[Request[Any]]) -> None:
+    def throttled() -> None:
+        raise Throttled("ThrottlingException", "slow down")
+
+    opening.spy.once(kind, throttled)
+
+
+def test_an_observer_sees_every_request_with_its_names_duration_and_cost(opening: Opening) -> None:
+    """S4.43: duration, success and failure per operation."""
+    seen: list[Observation] = []
+    db = opening(shop, observer=seen.append)
+    db.create(Order(user=SECRET_VALUE, order_id="o", text=SECRET_VALUE))
+    with pytest.raises(AlreadyExists):
+        db.create(Order(user=SECRET_VALUE, order_id="o"))
+    db.get(Order, user=SECRET_VALUE, order_id="o")
+    db.page(Order.in_state("open"))
+    db.update(Order, user=SECRET_VALUE, order_id="o", set={"state": "paid"})
+    with db.transaction() as tx:
+        tx.delete(Order, user=SECRET_VALUE, order_id="o")
+    table = opening.prefix + "Shop"
+    found = [(each.operation, each.entity, each.pattern, each.index, each.error, each.items) for each in seen]
+    assert found == [
+        ("PutItem", "Order", None, None, None, 1),
+        ("PutItem", "Order", None, None, "ConditionFailed", 0),
+        ("GetItem", "Order", None, None, None, 1),
+        ("Query", "Order", "Order.in_state", "GSI1", None, 1),
+        ("UpdateItem", "Order", None, None, None, 1),
+        ("TransactWriteItems", None, None, None, None, 1),
+    ]
+    assert all(each.tables == (table,) and each.attempt == 1 and each.seconds > 0 for each in seen)
+    put, _, get, query, update, transaction = (each.consumed for each in seen)
+    assert (put.rcu, put.wcu) == (0, 2)
+    assert put.indexes[f"{table}/GSI1"].wcu == 1
+    assert (get.rcu, get.wcu) == (0.5, 0)
+    assert (query.rcu, query.tables[table].rcu, query.indexes[f"{table}/GSI1"].rcu) == (0.5, 0.5, 0.5)
+    assert update.wcu == 3
+    assert transaction.wcu >= 2
+    assert SECRET_VALUE not in repr(seen)
+
+
+def test_a_retry_has_the_number_of_its_attempt(opening: Opening) -> None:
+    seen: list[Observation] = []
+    db = opening(shop, observer=seen.append)
+    throttle_once(opening, GetItem)
+    assert db.get(Order, user="u", order_id="o") is None
+    assert db.get(Order, user="u", order_id="o") is None
+    assert [(each.attempt, each.error, each.items) for each in seen] == [
+        (1, "Throttled", 0),
+        (2, None, 0),
+        (1, None, 0),
+    ]
+
+
+def test_an_observer_that_fails_does_not_fail_the_request(
+    opening: Opening, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Observation) -> None:
+        raise RuntimeError("no disk")
+
+    db = opening(shop, observer=broken)
+    with caplog.at_level(logging.ERROR):
+        assert db.put(Order(user="u", order_id="o")).order_id == "o"
+    assert db.get(Order, user="u", order_id="o") is not None
+    assert "The observer of a store raised an error." in caplog.text
+
+
+def test_without_an_observer_no_capacity_is_asked_for(opening: Opening) -> None:
+    db = opening(shop)
+    db.put(Order(user="u", order_id="o"))
+    db.get(Order, user="u", order_id="o")
+    assert {request.capacity for request in opening.spy.of(PutItem) + opening.spy.of(GetItem)} == {"NONE"}
+    with db.consumed():
+        db.get(Order, user="u", order_id="o")
+    assert opening.spy.of(GetItem)[-1].capacity == "INDEXES"
+
+
+def test_a_block_sums_what_its_calls_consume(opening: Opening) -> None:
+    db = opening(shop)
+    db.put(Order(user="u", order_id="o"))
+    with db.consumed() as outer:
+        db.put(Order(user="u", order_id="p"))
+        with db.consumed() as inner:
+            db.get(Order, user="u", order_id="o")
+            list(db.all(Order.in_state("open")))
+        with db.batch() as batch:
+            batch.put(Order(user="u", order_id="q"))
+    db.get(Order, user="u", order_id="o")
+    table = opening.prefix + "Shop"
+    assert (inner.rcu, inner.wcu, inner.requests) == (1, 0, 2)
+    assert (outer.rcu, outer.wcu, outer.requests) == (1, 4, 4)
+    assert (outer.indexes[f"{table}/GSI1"].wcu, outer.tables[table].wcu) == (2, 4)
+
+
+def test_assert_cost_takes_any_store(opening: Opening) -> None:
+    db = opening(shop)
+    # In async mode, the store that the test's blocking face wraps.
+    store: Any = getattr(db, "_inner", db)
+    with assert_cost(store, rcu=0.5):
+        db.get(Order, user="u", order_id="o")
+    with pytest.raises(AssertionError, match=r"The block cost 2 WCU, not 1"), assert_cost(store, wcu=1):
+        db.put(Order(user="u", order_id="o"))
+
+
+@pytest.mark.in_process
+def test_a_block_counts_its_own_thread_and_its_own_store(opening: Opening) -> None:
+    with connect("sqlite://", shop) as db, connect("sqlite://", shop) as other:
+        with db.consumed() as used, ThreadPoolExecutor(1) as pool:
+            pool.submit(db.get, Order, user="u", order_id="o").result()
+            other.get(Order, user="u", order_id="o")
+            assert used == Consumed()
+            db.get(Order, user="u", order_id="o")
+        assert used.rcu == 0.5
+
+
+@pytest.mark.in_process
+def test_a_block_counts_the_tasks_that_it_starts_and_no_others(opening: Opening) -> None:
+    async def main() -> tuple[Consumed, Consumed]:
+        db = connect_async("sqlite://", shop)
+
+        async def read(times: int) -> Consumed:
+            with db.consumed() as used:
+                await asyncio.gather(*(db.get(Order, user="u", order_id="o") for _ in range(times)))
+            return used
+
+        try:
+            return await asyncio.gather(read(2), read(3))
+        finally:
+            await db.close()
+
+    first, second = asyncio.run(main())
+    assert (first.rcu, second.rcu) == (1, 1.5)
+
+
+@pytest.mark.in_process
+def test_connect_and_open_take_an_observer(opening: Opening) -> None:
+    seen: list[Observation] = []
+    db: Database = shop.open("sqlite://", observer=seen.append)
+    db.put(Order(user="u", order_id="o"))
+    db.history  # noqa: B018 - handles exist on an observed store
+    with db.lease("job"):
+        pass
+    db.close()
+    assert {each.operation for each in seen} >= {"PutItem"}
+    assert len(seen) > 1, "a lease sends requests too"
+
+    async def main() -> None:
+        opened = shop.open_async("sqlite://", observer=seen.append)
+        await opened.get(Order, user="u", order_id="o")
+        await opened.close()
+
+    asyncio.run(main())
+    assert (seen[-1].operation, seen[-1].entity) == ("GetItem", "Order")
