@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ._flows.jobs.tenant_erasure import Erasure
     from ._flows.traits.history import FieldChange, VersionDifference
     from ._flows.transactions.write import ANY, ExpectedVersion
+    from ._flows.writes.delete_partition import PartitionDeletion
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
     from ._store.handles.changes import AsyncChanges, Changes
     from ._store.handles.leases import AsyncLease, Lease
@@ -164,6 +165,7 @@ _MODULES = {
         "VersionConflict",
     ),
     "ids": ("new_id",),
+    "_flows.writes.delete_partition": ("PartitionDeletion",),
     "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
     "_store.handles.changes": ("AsyncChanges", "Changes"),
     "_store.handles.leases": ("AsyncLease", "Lease"),
@@ -232,6 +234,7 @@ __all__ = [
     "Outbox",
     "OutcomeUnknown",
     "Page",
+    "PartitionDeletion",
     "Query",
     "ReadOnly",
     "Redirect",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -15,6 +15,7 @@ from solotable._entities.patterns.pattern import BoundPattern
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import Condition
 from solotable._flows.transactions.write import ExpectedVersion
+from solotable._flows.writes.delete_partition import PartitionDeletion
 from solotable.errors import DataError
 
 EntityT = TypeVar("EntityT", bound=Entity)
@@ -29,6 +30,21 @@ Member = type[EntityT] | BoundKey[EntityT] | Query[EntityT]
 #: The longest part of a string that an error quotes.
 _LONGEST_SHOWN = 40
 _WRITES_BY_KEY = frozenset({"upsert", "modify", "undelete", "hold", "release_hold", "check"})
+
+
+class PartitionDeletionOptions(TypedDict, total=False):
+    """The options of `delete_partition`, all of them optional."""
+
+    #: The largest number of items to read.
+    budget: int | None
+    #: The cursor of a former deletion of the same query.
+    cursor: str | None
+    #: Count what would be deleted, and delete nothing.
+    dry_run: bool
+    #: Delete every item of the range, also of unknown types, in batches and without traits.
+    raw: bool
+    #: Called after each batch with what was done so far.
+    progress: Callable[[PartitionDeletion], None] | None
 
 
 def check_class(verb: str, entity: type[EntityT]) -> type[EntityT]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
@@ -27,11 +27,15 @@ from solotable._flows.writes import put as put_flows
 from solotable._flows.writes import update as update_flows
 from solotable._flows.writes import upsert as upsert_flows
 from solotable._flows.writes.changes import Changes
+from solotable._flows.writes.delete_partition import DeletionOptions, PartitionDeletion
+from solotable._flows.writes.delete_partition import delete_partition as partition_flow
 from solotable._protocol.requests import Request
 from solotable._store.arguments import (
+    PartitionDeletionOptions,
     Where,
     check_class,
     check_instance,
+    check_query,
     condition_of,
     entity_keys,
     filtered,
@@ -200,6 +204,14 @@ def delete(
 def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:
     """Delete the items of any entity with these primary keys, without conditions; return their number."""
     return batch_flows.delete_items(scope, table, keys)
+
+
+def delete_partition(
+    scope: Scope, pattern: Query[Any], **options: Unpack[PartitionDeletionOptions]
+) -> Flow[PartitionDeletion]:
+    """Delete the rows of a query with a budget and a cursor; see `Store.delete_partition`."""
+    chosen = DeletionOptions(**options)
+    return partition_flow(scope, check_query("delete_partition", pattern), chosen)
 
 
 def modify(

@@ -103,6 +103,10 @@ class Query(Generic[RowT_co]):
         given: object = other
         return mixed((*self.parts, *other.parts)) if isinstance(given, Query) else NotImplemented
 
+    def with_arguments(self, more: Mapping[str, Any]) -> Query[RowT_co]:
+        """Return the query with more parts of its key, such as the tenant."""
+        return replace(self, arguments={**self.arguments, **more})
+
     @property
     def parts(self) -> tuple[Query[Any], ...]:
         """The queries of a mixed query; of any other query, itself."""
@@ -169,6 +173,10 @@ class MixedQuery(Query[RowT_co]):
     def filtered(self, condition: Condition) -> Query[RowT_co]:
         """Keep rows that meet a condition tree."""
         return self._each(lambda part: part.filtered(condition))
+
+    def with_arguments(self, more: Mapping[str, Any]) -> Query[RowT_co]:
+        """Return the query with more parts of its key, such as the tenant."""
+        return self._each(lambda part: part.with_arguments(more), arguments={**self.arguments, **more})
 
     def select(self, view: type[ViewT]) -> Query[ViewT]:
         """Raise DataError: the rows of a mixed query are whole entities."""

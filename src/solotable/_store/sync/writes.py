@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from solotable._entities.declare.entity import Entity
+from solotable._entities.patterns.query import Query
 from solotable._flows.retry import Flow
 from solotable._flows.traits import soft_delete
 from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.writes import modify, put, update, upsert
+from solotable._flows.writes import delete_partition, modify, put, update, upsert
 from solotable._flows.writes.changes import Changes
 from solotable._store.arguments import (
+    PartitionDeletionOptions,
     Where,
     check_class,
     check_instance,
+    check_query,
     condition_of,
     target_of,
 )
@@ -170,6 +173,19 @@ class Writes(StoreBase):
         Batches have no conditions, so versioned entities need `overwrite=True`.
         """
         return Batch(self._engine, self._scope, overwrite=overwrite)
+
+    def delete_partition(
+        self, pattern: Query[Any], **options: Unpack[PartitionDeletionOptions]
+    ) -> delete_partition.PartitionDeletion:
+        """Delete the rows of a query: a whole partition, or a range of it, of one or several entities.
+
+        It reads at most `budget` items and returns a `cursor` for the rest. Items that no entity matches are
+        kept, unless `raw=True` deletes every item of the range without traits. See
+        `PartitionDeletionOptions`.
+        """
+        query = check_query("delete_partition", pattern)
+        chosen = delete_partition.DeletionOptions(**options)
+        return self._run(delete_partition.delete_partition(self._scope, query, chosen))
 
     def undelete(self, entity: type[E], /, **key: Any) -> E:
         """Undelete an entity within the grace period of its SoftDelete."""

@@ -70,8 +70,6 @@ def parse_paths(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
 
 def build_query(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     """Call a pattern with `parameter=value`; in the admin scope the tenant may be one of them."""
-    from dataclasses import replace
-
     from solotable._entities.patterns.pattern import BoundPattern
     from solotable._entities.patterns.samples import argument_types
     from solotable.errors import DataError, DeclarationError
@@ -101,7 +99,7 @@ def build_query(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any
         raise click.UsageError(str(error)) from None
     if tenant_given is None:
         return query
-    return replace(query, arguments={**query.arguments, str(tenant): tenant_given})
+    return query.with_arguments({str(tenant): tenant_given})
 
 
 def parse_values(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
