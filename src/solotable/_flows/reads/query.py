@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import is_empty
@@ -26,11 +24,12 @@ from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.replies import Page as Reply
 from solotable._protocol.replies import decode_items
 from solotable._values import Item
-from solotable.errors import DataError, DeclarationError, StoredDataError
+from solotable.errors import DataError, DeclarationError
 
 from .get import fetch
 from .mixed_query import MixedPart, MixedRead, cover
 from .sharded_query import Rows, ShardedRead, count_rows, read_merged
+from .views import admit_view
 
 #: The number of items that one page may read before it is returned unfilled.
 DEFAULT_WORK = 10_000
@@ -237,7 +236,9 @@ def _decode_rows(
         pairs = zip(items, whole, strict=True)
         found = [None if item is None else entity_of(scope, row, item) for row, item in pairs]
     else:
-        row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
+        row_of = (
+            scope.admit_page(plan) if query.view is None else partial(admit_view, scope, query.view, plan)
+        )
         found = [None if item is None else row_of(item) for item in whole]
     skipped = 0
     if any(row is None for row in found):
@@ -395,40 +396,6 @@ def _may_hide_more(plan: Plan) -> bool:
     """Return whether subclasses hide items that the filters of the entity do not know."""
     hiding = [(each.deletion is not None, each.ttl) for each in (plan, *plan.subclasses.values())]
     return len(set(hiding)) > 1
-
-
-def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
-    found = scope.known(plan.table, item)
-    if found is None or not plan.covers(found):
-        return None
-    if scope.is_hidden(found, item):
-        return None
-    scope.check_item_tenant(found, item)
-    return view_of(view, found, item)
-
-
-def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
-    """Decode a stored item as a view of its entity."""
-    item = plan.schema_versions.upgrade(item)
-    if plan.cipher is not None:
-        item = plan.cipher.decrypt(item)
-    values = {
-        name: plan.attributes[name].decode(item[plan.attributes[name].wire])
-        for name in view.model_fields
-        if plan.attributes[name].wire in item
-    }
-    missing = [name for name in view.model_fields if name in plan.primary.fields and name not in values]
-    if missing:
-        in_key = plan.primary.parse(item) or {}
-        values |= {name: in_key[name] for name in missing if name in plan.primary.invertible & in_key.keys()}
-    try:
-        return view.model_validate(values)
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StoredDataError(
-            f"A stored {plan.name} is invalid in the view {view.__name__}: {where}: {first['msg']}."
-        ) from error
 
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:

@@ -16,7 +16,8 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.paths import field_path as field_of
 from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
-from solotable._flows.reads.query import FilledPage, view_of
+from solotable._flows.reads.query import FilledPage
+from solotable._flows.reads.views import view_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, load_stored
