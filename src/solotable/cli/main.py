@@ -46,6 +46,7 @@ SECTIONS = {
     },
     "Jobs": {
         "backfill": "solotable.cli.jobs.backfill:backfill",
+        "tag": "solotable.cli.jobs.tag",
         "deliver": "solotable.cli.jobs.deliver:deliver",
         "purge": "solotable.cli.jobs.purge",
         "recount": "solotable.cli.jobs.repair:recount",

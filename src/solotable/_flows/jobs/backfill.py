@@ -177,7 +177,7 @@ def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, Back
         capacity="NONE" if work.pace is None else "TOTAL",
     )
     reply = yield from send(request, scope.retries)
-    units = yield from _paced(work, reply.capacity)
+    units = yield from paced(work.pace, reply.capacity)
     found = [
         item
         for item in decode_items(reply.items or ())
@@ -240,7 +240,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Backfi
         else:
             units = 0.0
             for each in reply.capacity or ():
-                units += yield from _paced(work, each)
+                units += yield from paced(work.pace, each)
             return tally + _done(group) + BackfillCounts(units=units)
     for rewrite in group:
         tally += yield from _write_one(work, rewrite, problems)
@@ -255,7 +255,7 @@ def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Backfi
     except OutcomeUnknown:
         current = yield from _read_item(work, rewrite)
         return (yield from _write_again(work, rewrite, current, problems))
-    units = yield from _paced(work, reply.capacity)
+    units = yield from paced(work.pace, reply.capacity)
     return _done([rewrite]) + BackfillCounts(units=units)
 
 
@@ -285,7 +285,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         except OutcomeUnknown:
             met = yield from _read_item(work, rewrite)
         else:
-            units = yield from _paced(work, reply.capacity)
+            units = yield from paced(work.pace, reply.capacity)
             return tally + _done([again]) + BackfillCounts(units=units)
     problems.append(
         f"{plan.name} {rewrite.action.key}: conflict with another writer in {CONFLICT_ATTEMPTS} attempts."
@@ -299,12 +299,12 @@ def _read_item(work: Work, rewrite: Rewrite) -> Flow[Item | None]:
     return None if reply.item is None else decode_item(reply.item)
 
 
-def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
+def paced(pace: Pace | None, capacity: Capacity | None) -> Flow[float]:
     """Wait until the rate allows the consumed capacity; return the consumed capacity."""
-    if work.pace is None or capacity is None:
+    if pace is None or capacity is None:
         return 0.0
     units = float(capacity["CapacityUnits"])
-    seconds = work.pace.spend(units)
+    seconds = pace.spend(units)
     if seconds > 0:
         yield Sleep(seconds)
     return units

@@ -1,0 +1,134 @@
+"""Add type tags to items that have none, one page of a scan at a time; nothing else of an item changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.recognition import is_internal, matching, tag_of
+from solotable._entities.declare.table import Table
+from solotable._expressions.ast import And, Assign, Const, Exists, Not, Update
+from solotable._flows.reads.scan import ScanPart
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope
+from solotable._protocol.replies import decode_items
+from solotable._protocol.requests import Scan, UpdateItem
+from solotable._values import Item
+from solotable.errors import ConditionFailed, OutcomeUnknown
+
+from .backfill import Pace, paced
+
+_AT_ONCE = 1_000
+_MOST_SAMPLES = 20
+
+
+@dataclass(slots=True)
+class TagCounts:
+    """The items of a table by what the job does with them."""
+
+    #: Items that were read.
+    seen: int = 0
+    #: Items without a tag, by the entity whose key they match.
+    matched: dict[str, int] = field(default_factory=dict)
+    #: Items that got a tag, and items that another writer deleted or tagged first, or without an answer.
+    tagged: int = 0
+    conflicts: int = 0
+    #: Items with the tag of an entity, internal items, and items with a tag that no entity has.
+    known: int = 0
+    internal: int = 0
+    unknown_tags: dict[str, int] = field(default_factory=dict)
+    #: Items without a tag whose key matches no entity, or several. They stay unchanged.
+    unmatched: int = 0
+    ambiguous: int = 0
+    units: float = 0.0
+    #: Keys of the first such items; those of ambiguous ones with the entities that match.
+    unmatched_samples: list[Item] = field(default_factory=list)
+    ambiguous_samples: list[tuple[Item, list[str]]] = field(default_factory=list)
+
+    def add(self, other: TagCounts) -> None:
+        """Add the counts of another page."""
+        for name in ("seen", "tagged", "conflicts", "known", "internal", "unmatched", "ambiguous", "units"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, theirs in ((self.matched, other.matched), (self.unknown_tags, other.unknown_tags)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        self.unmatched_samples = [*self.unmatched_samples, *other.unmatched_samples][:_MOST_SAMPLES]
+        self.ambiguous_samples = [*self.ambiguous_samples, *other.ambiguous_samples][:_MOST_SAMPLES]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagWork:
+    """The table and the options of the job."""
+
+    scope: Scope
+    table: Table
+    dry_run: bool
+    pace: Pace | None = None
+
+
+def tag_page(work: TagWork, part: ScanPart) -> Flow[tuple[TagCounts, Item | None]]:
+    """Tag the items of the next page of a scan; return the counts and the key after which to continue."""
+    table, name = work.table, work.scope.table(work.table)
+    request = Scan(
+        table=name,
+        # The key and the tag are all that the job needs; DynamoDB charges for whole items.
+        projection=tuple((each,) for each in (*table.key_names, table.internal_tag)),
+        start=part.start,
+        limit=min(_AT_ONCE, part.budget),
+        segment=part.segment if part.segments > 1 else None,
+        segments=part.segments if part.segments > 1 else None,
+        capacity="NONE" if work.pace is None else "TOTAL",
+    )
+    reply = yield from send(request, work.scope.retries)
+    counts = TagCounts(seen=reply.scanned)
+    counts.units += yield from paced(work.pace, reply.capacity)
+    for plan, item in _to_tag(table, decode_items(reply.items or ()), counts):
+        counts.matched[plan.name] = counts.matched.get(plan.name, 0) + 1
+        if not work.dry_run:
+            yield from _tag(work, plan, item, counts)
+    return counts, reply.last_key or None
+
+
+def _to_tag(table: Table, items: list[Item], counts: TagCounts) -> Iterator[tuple[Plan, Item]]:
+    """Yield the items without a tag that match one entity, and count all others."""
+    for item in items:
+        if table.internal_tag in item:
+            tag = tag_of(table, item) or ""
+            if is_internal(table, item):
+                counts.internal += 1
+            elif tag in table.plans:
+                counts.known += 1
+            else:
+                counts.unknown_tags[tag] = counts.unknown_tags.get(tag, 0) + 1
+            continue
+        plans = list(matching(table, item))
+        if len(plans) == 1:
+            yield plans[0], item
+        elif plans:
+            counts.ambiguous += 1
+            counts.ambiguous_samples.append((item, [plan.name for plan in plans]))
+        else:
+            counts.unmatched += 1
+            counts.unmatched_samples.append(item)
+
+
+def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]:
+    table = work.table
+    path = (table.internal_tag,)
+    action = UpdateItem(
+        table=work.scope.table(table),
+        key={name: item[name] for name in table.key_names},
+        update=Update((Assign(path, Const(plan.tag_value)),), creates=True),
+        # The key decides which entity it is and never changes, so a concurrent write is no conflict.
+        condition=And((Exists((table.partition.name,)), Not(Exists(path)))),
+        capacity="NONE" if work.pace is None else "TOTAL",
+    )
+    try:
+        reply = yield from send(action, work.scope.retries)
+    except (ConditionFailed, OutcomeUnknown):
+        # Another writer was first, or the next run finds the item if the tag is not written.
+        counts.conflicts += 1
+    else:
+        counts.tagged += 1
+        counts.units += yield from paced(work.pace, reply.capacity)
