@@ -46,7 +46,7 @@ SECTIONS = {
     },
     "Jobs": {
         "backfill": "solotable.cli.jobs.backfill:backfill",
-        "tag": "solotable.cli.jobs.tag",
+        "tag": "solotable.cli.jobs.tag:tag",
         "deliver": "solotable.cli.jobs.deliver:deliver",
         "purge": "solotable.cli.jobs.purge",
         "recount": "solotable.cli.jobs.repair:recount",

@@ -52,8 +52,9 @@ class Thing(Entity, table=untagged):
 
 
 @pytest.fixture
-def shop(run: Run, tmp_path: Path) -> Callable[..., Ran]:
+def shop(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Run commands on a file with three items without tags, one of which no entity matches."""
+    monkeypatch.delenv("SOLOTABLE_TENANT", raising=False)
     (tmp_path / "models.py").write_text(MODELS)
     with untagged.open("sqlite:///survey.db") as db:
         for sort in ("PROFILE", "PHOTO#001", "PHOTO#one"):
