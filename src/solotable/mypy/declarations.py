@@ -40,7 +40,7 @@ UNREADABLE = "?"
 _SLOT = re.compile(r"\{([^{}:]+)(?::([^{}]*))?\}")
 _BUCKETS = frozenset({"hour", "day", "month"})
 #: The arguments of Key that do not change which parts it has.
-_NEUTRAL = frozenset({"index", "shards", "shard_by", "was", "most_buckets", "format"})
+_NEUTRAL = frozenset({"index", "shards", "shard_by", "was", "most_buckets", "format", "when"})
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,12 @@ class EntityClass:
         return False
 
     def part(self, name: str, *, required: bool) -> Part:
-        """Return a part of a key with the type of its field; a time bucket takes dates too."""
-        kind = None if name in self._buckets() else field_type(self.info, name)
-        return Part(name, any_type() if kind is None else without_none(kind), required)
+        """Return a part of a key with the type of its field."""
+        kind = field_type(self.info, name)
+        if kind is None:  # a computed field
+            return Part(name, any_type(), required=False)
+        # A time bucket takes dates too.
+        return Part(name, any_type() if name in self._buckets() else without_none(kind), required)
 
     def parts(self, key: KeyDeclaration) -> list[Part]:
         """Return all parts of a key; those that a store supplies are optional."""
