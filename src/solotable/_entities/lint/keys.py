@@ -1,4 +1,4 @@
-"""Find keys that two entities or two tenants can share (ST101, ST103, ST104, ST105)."""
+"""Find keys that two entities or two tenants can share (ST101, ST103 to ST106)."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ def check_keys(by_index: dict[str | None, list[EntityPath]]) -> Iterator[Finding
                 yield finding
             if (finding := _across_tenants(one, other)) is not None:
                 yield finding
+    every = (key for keys in by_index.values() for key in keys if not key.implied)
+    yield from filter(None, map(_unpadded_number, every))
     primary = by_index.get(None, [])
     yield from filter(None, map(_internal_prefix, primary))
     derived = [(key, trait_key) for key in primary for trait_key in _trait_keys(key)]
@@ -156,6 +158,22 @@ def _internal_prefix(key: EntityPath) -> Finding | None:
         "warning",
         f"{key.plan.name} is stored under {first}, a prefix of the store's internal items, so one may "
         f"block the other; begin {_partition(key)} with another literal.",
+        plan=key.plan,
+    )
+
+
+def _unpadded_number(key: EntityPath) -> Finding | None:
+    layout = key.path.sort
+    if not isinstance(layout, TemplateLayout):
+        return None
+    fields = [name for name in layout.fields if layout.template.codec(name).kind == "number"]
+    if not fields:
+        return None
+    return make_finding(
+        "ST106",
+        "note",
+        f"{key.plan.name}.{key.path.name} sorts {fields[0]} as text, 10 before 9, and rejects ranges over it; "
+        f"write {{{fields[0]}:06d}} if no other program writes these keys.",
         plan=key.plan,
     )
 

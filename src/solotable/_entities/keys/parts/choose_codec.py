@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, FutureDate, FutureDatetime, PastDate, PastDatetime
 
-from solotable._entities.declare.annotations import inner_metadata, is_email_str
+from solotable._entities.declare.annotations import bare, inner_metadata, is_email_str
 from solotable._entities.declare.fields import Epoch, Iso
 from solotable._entities.keys.key import KeyFormat
 from solotable.errors import DataError, DeclarationError
@@ -125,7 +125,8 @@ def _native_codec(annotation: Any, spec: str, *, where: str, field: str) -> Part
 def _timestamp(
     annotation: Any, spec: str, field: str, common: dict[str, Any], rejection: Any
 ) -> TimestampCodec:
-    marks = [meta for meta in inner_metadata(annotation) if isinstance(meta, Iso | Epoch)]
+    metadata = (*bare(annotation, ())[1], *inner_metadata(annotation))
+    marks = [meta for meta in metadata if isinstance(meta, Iso | Epoch)]
     mark = marks[0] if marks else Iso()
     if isinstance(mark, Epoch):
         padded = _INTEGER.fullmatch(spec)
