@@ -297,7 +297,7 @@ def test_alternatives_follow_every_change(opening: Opening) -> None:
     assert list(db.all(Issue.opened.query(repo="r"))) == []
 
 
-def test_a_writer_that_changes_the_condition_meanwhile_is_seen(opening: Opening) -> None:
+def test_a_writer_that_changes_the_condition_at_the_same_time_is_seen(opening: Opening) -> None:
     db = opening(forks)
     db.put(Issue(issue=7, repo="r"))
     beside = opening.beside(forks)

@@ -172,7 +172,7 @@ def _unpadded_number(key: EntityPath) -> Finding | None:
     return make_finding(
         "ST106",
         "note",
-        f"{key.plan.name}.{key.path.name} sorts {fields[0]} as text, 10 before 9, and rejects ranges over it; "
+        f"{key.plan.name}.{key.path.name} sorts {fields[0]} as text, 10 before 9, without ranges over it; "
         f"write {{{fields[0]}:06d}} if no other program writes these keys.",
         plan=key.plan,
     )
