@@ -152,6 +152,8 @@ def _internal_prefix(key: EntityPath) -> Finding | None:
         else ""
     )
     if first not in INTERNAL_KINDS:
+        first = _reachable_kind(layout)
+    if not first:
         return None
     return make_finding(
         "ST105",
@@ -160,6 +162,17 @@ def _internal_prefix(key: EntityPath) -> Finding | None:
         f"block the other; begin {_partition(key)} with another literal.",
         plan=key.plan,
     )
+
+
+def _reachable_kind(layout: KeyLayout) -> str:
+    """Return a prefix of internal items that unescaped values can begin with; an empty text if none."""
+    if not isinstance(layout, TemplateLayout) or layout.template.key_format.delimiter == "#":
+        return ""
+    template = layout.template
+    literal = template.first_literal
+    is_text = [name for name in template.fields[:1] if template.codec(name).kind == "text"]
+    starts = (kind for kind in sorted(INTERNAL_KINDS) if f"{kind}#".startswith(literal))
+    return next(starts, "") if is_text else ""
 
 
 def _unpadded_number(key: EntityPath) -> Finding | None:

@@ -172,10 +172,12 @@ def _within(
     if sort_range is None:
         return f'begins_with({layout.attribute}, "{prefix}")' if prefix else ""
     ends = [prefix + _value(template, sort_range.field, value) for value in sort_range.values]
-    return _range(layout.attribute, prefix, sort_range, ends)
+    return _range(layout.attribute, prefix, sort_range, ends, escaped=template.key_format.escape)
 
 
-def _range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str]) -> str:
+def _range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str], *, escaped: bool) -> str:
+    if not escaped:
+        return _unescaped_range(attribute, prefix, sort_range, ends)
     # `X$` is the upper bound of `X` and of all `X#...`, as in TemplateLayout.
     last = f'"{prefix[:-1]}$"' if prefix.endswith("#") else f'the last "{prefix}..."'
     match sort_range.verb:
@@ -194,6 +196,24 @@ def _range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str]) 
         case _:
             return f'{attribute} BETWEEN "{ends[0]}" AND "{ends[1]}$"'
     return f'{attribute} BETWEEN "{prefix}" AND {high}' if prefix else f"{attribute} <= {high}"
+
+
+def _unescaped_range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str]) -> str:
+    first, last = f'"{ends[0]}"', f'the last "{prefix}..."'
+    match sort_range.verb:
+        case "starts_with":
+            return f"begins_with({attribute}, {first})"
+        case "since":
+            low, high = first, last
+        case "after":
+            low, high = f"the first after {first}", last
+        case "until":
+            low, high = f'"{prefix}"', f"the last of {first}"
+        case "before":
+            low, high = f'"{prefix}"', f"the last before {first}"
+        case _:
+            low, high = first, f'the last of "{ends[1]}"'
+    return f"{attribute} BETWEEN {low} AND {high}"
 
 
 def _attribute_range(layout: AttributeLayout, given: Mapping[str, Any], sort_range: SortRange | None) -> str:
