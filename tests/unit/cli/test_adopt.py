@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from solotable._values import dump_item
 from solotable.engines import sqlite
 
 from .conftest import Run
+from .published_designs import DESIGNS
 
 FILE = "live.db"
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -193,3 +196,95 @@ def test_models_of_an_example_are_inferred_from_its_table(run: Run, tmp_path: Pa
     assert 'Key("TENANT#{tenant_id}", "SURVEY#{survey_id}#SECTION#{section_id}")' in found["models"]
     assert 'index="GSI1"' in found["models"]
     assert (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_published_design_is_adopted_without_a_change(run: Run, name: str) -> None:
+    design = DESIGNS[name]
+    rows = design.rows()
+    create(rows, keys=design.keys, indexes=dict(design.indexes))
+    found = run("adopt", FILE, "--json").json
+    assert (found["unchanged"], found["problems"], found["unknown"]) == (len(rows), [], [])
+    assert {each["name"]: each["items"] for each in found["entities"]} == design.entities
+    assert all(each["declared"] and not each["problem"] for each in found["entities"])
+    assert [each for each in found["findings"] if each["severity"] == "error"] == []
+
+
+def test_an_index_may_contain_a_value_that_only_the_primary_key_has(run: Run) -> None:
+    create(
+        (
+            {
+                "PK": f"USER#{name}",
+                "SK": "PROFILE",
+                "city": "Oslo",
+                "GSI1PK": "CITY#Oslo",
+                "GSI1SK": name,
+            }
+            for name in ("ana", "ben", "eric j")
+        ),
+        indexes={"GSI1": ("GSI1PK", "GSI1SK")},
+    )
+    found = run("adopt", FILE, "--json").json
+    assert found["unchanged"] == 3
+    assert 'Key("CITY#{city}", "{user_id}", index="GSI1")' in found["models"]
+    assert "user_id: Annotated[str, Attr(stored=False)]" in found["models"]
+
+
+def test_settings_of_the_table_are_declared(run: Run) -> None:
+    with sqlite.open(FILE) as engine:
+        attributes = {"id": "S", "number": "N", "rank": "N", "kind": "S"}
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "Live",
+                "BillingMode": "PAY_PER_REQUEST",
+                "AttributeDefinitions": [
+                    {"AttributeName": each, "AttributeType": kind} for each, kind in attributes.items()
+                ],
+                "KeySchema": [
+                    {"AttributeName": "id", "KeyType": "HASH"},
+                    {"AttributeName": "number", "KeyType": "RANGE"},
+                ],
+                "LocalSecondaryIndexes": [
+                    {
+                        "IndexName": "ByRank",
+                        "KeySchema": [
+                            {"AttributeName": "id", "KeyType": "HASH"},
+                            {"AttributeName": "rank", "KeyType": "RANGE"},
+                        ],
+                        "Projection": {"ProjectionType": "KEYS_ONLY"},
+                    }
+                ],
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "ByKind",
+                        "KeySchema": [{"AttributeName": "kind", "KeyType": "HASH"}],
+                        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["rank"]},
+                    }
+                ],
+                "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+            },
+        )
+        engine.call(
+            "UpdateTimeToLive",
+            {
+                "TableName": "Live",
+                "TimeToLiveSpecification": {"AttributeName": "gone", "Enabled": True},
+            },
+        )
+        for number in range(3):
+            row = {"id": f"i{number}", "number": number, "rank": -number, "gone": 1_900_000_000}
+            row |= {"kind": "a"} if number else {}
+            engine.call("PutItem", {"TableName": "Live", "Item": dump_item(row)})
+    found = run("adopt", FILE, "--json").json
+    assert found["unchanged"] == 3
+    for text in (
+        'sort="number:N"',
+        'ttl="gone"',
+        "stream=True",
+        'Index("ByRank", sort="rank:N", projection="KEYS_ONLY", local=True)',
+        'Index("ByKind", partition="kind", sort=None, projection=["rank"])',
+        'key = Key(("id",), ("number",))',
+        "gone: Annotated[datetime, TTL()]",
+    ):
+        assert text in found["models"]

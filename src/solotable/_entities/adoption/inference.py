@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import Final, Literal
 
 from solotable._values import Item, item_size
 from solotable._values.lazy_dataclass import dataclass
 
 from .attribute_types import AttributeType, infer_type
-from .key_inference import InferredTemplate, Notation, find_delimiter, infer_template, shape
+from .key_inference import (
+    InferredTemplate,
+    Notation,
+    find_delimiter,
+    infer_template,
+    key_only_values,
+    shape,
+)
 from .sample import SampledIndex, TableSample
 
 LibraryName = Literal["electrodb", "onetable", "toolbox", "pynamodb"]
@@ -36,8 +44,12 @@ _TAGS: Final = (
 )
 _ISO_PYNAMODB: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+0000")
 _MOST_TYPES: Final = 100
+#: Names of attributes that hold composed keys: GSI1PK, gs1sk, team_pk.
+_COMPOSED: Final = re.compile(r"(?i)(pk|sk|hash|range)[0-9]*$|^(gsi|lsi)")
 #: Attributes that libraries write for themselves, which no key contains.
 _LIBRARY_ATTRIBUTES: Final = frozenset({"__edb_v__", "_ct", "_md"})
+#: Sort keys of main items, which say less than the partition key.
+_COMMON_WORDS: Final = frozenset({"PROFILE", "METADATA", "META", "INFO", "ROOT", "DATA"})
 #: Fewer items say little about an entity.
 _FEW_ITEMS: Final = 3
 #: solotable's own items, such as locks, have a tag that begins with it.
@@ -85,7 +97,7 @@ class InferredEntity:
         if len(self.items) < _FEW_ITEMS or any(each.misfits for each in self.key.templates):
             return "low"
         keys = (self.key, *self.indexes)
-        odd = any(part.key_only for each in self.key.templates for part in each.parts)
+        odd = any(part.is_key_only for each in self.key.templates for part in each.parts)
         return "medium" if odd or any(each.problem for each in keys) else "high"
 
 
@@ -116,7 +128,7 @@ def infer_table(sample: TableSample) -> InferredTable:
     entities = []
     names: set[str] = set()
     for (of_tag, key_shape), members in sorted(groups.items(), key=lambda each: -len(each[1])):
-        name = _unique(_class_name(of_tag, key_shape, sample.name), names)
+        name = _unique(_class_names(of_tag, key_shape, sample.name), names)
         names.add(name)
         entities.append(_entity(name, of_tag, members, sample, notation, tag))
     return InferredTable(
@@ -204,7 +216,33 @@ def _groups(
         key_shape = _key_shape(sample, item, notation)
         of_tag = known.get(key_shape)
         groups[(of_tag, ()) if of_tag is not None else (None, key_shape)].append(item)
-    return groups
+    return _merged(sample, groups)
+
+
+def _merged(sample: TableSample, groups: Mapping[_GroupKey, list[Item]]) -> Mapping[_GroupKey, list[Item]]:
+    """Merge groups whose literals are values of an attribute, such as `OPEN#...` and `SENT#...`."""
+    merged: dict[_GroupKey, list[Item]] = defaultdict(list)
+    general = {each: _general_shape(sample, each[1], members) for each, members in groups.items()}
+    for (of_tag, key_shape), members in groups.items():
+        wider = general[of_tag, key_shape]
+        similar = [each for each, found in general.items() if each[0] == of_tag and found == wider]
+        attributes = {frozenset(item) for each in similar for item in groups[each]}
+        merged[(of_tag, wider) if len(similar) > 1 and len(attributes) == 1 else (of_tag, key_shape)] += (
+            members
+        )
+    return merged
+
+
+def _general_shape(
+    sample: TableSample, key_shape: tuple[tuple[str, ...], ...], members: Sequence[Item]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the shape with `*` for each literal that an attribute of every item equals."""
+    values = [
+        {value["S"] for name, value in item.items() if name not in sample.key_names and "S" in value}
+        for item in members
+    ]
+    common = set.intersection(*values)
+    return tuple(tuple("*" if each in common else each for each in side) for side in key_shape)
 
 
 def _key_shape(sample: TableSample, item: Item, notation: Notation) -> tuple[tuple[str, ...], ...]:
@@ -217,24 +255,25 @@ def _key_shape(sample: TableSample, item: Item, notation: Notation) -> tuple[tup
     )
 
 
-def _class_name(tag: str | None, key_shape: tuple[tuple[str, ...], ...], table: str) -> str:
+def _class_names(tag: str | None, key_shape: tuple[tuple[str, ...], ...], table: str) -> list[str]:
+    """Return names for a class, the best first: the type, or the literals of the sort or partition key."""
     if tag is not None:
-        words = tag
-    else:
-        sides = [[each for each in side if each not in ("*", "")] for side in key_shape]
-        words = " ".join(next((side for side in reversed(sides) if side), [table.removesuffix("s")]))
-        if words in ("PROFILE", "METADATA", "META", "INFO", "ROOT", "DATA") and sides[0]:
-            words = sides[0][-1]
+        return [_class_name(tag)]
+    sides = [" ".join(each for each in side if each not in ("*", "")) for side in reversed(key_shape)]
+    if sides[0] in _COMMON_WORDS:
+        sides.reverse()
+    return [_class_name(each) for each in sides if each] or [_class_name(table.removesuffix("s"))]
+
+
+def _class_name(words: str) -> str:
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", words)
     name = "".join(each.capitalize() if each.isupper() or each.islower() else each for each in parts)
     return name if name and not name[0].isdigit() else f"Item{name}"
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}{number}", number + 1
-    return found
+def _unique(names: Sequence[str], taken: set[str]) -> str:
+    numbered = (f"{names[0]}{number}" for number in count(2))
+    return next(each for each in chain(names, numbered) if each not in taken)
 
 
 def _entity(
@@ -245,34 +284,36 @@ def _entity(
     notation: Notation,
     tag_name: str | None,
 ) -> InferredEntity:
-    ignored = sample.key_names | ({tag_name} if tag_name else set()) | _LIBRARY_ATTRIBUTES
+    plain = _plain_key_attributes(sample, items, notation)
+    ignored = (sample.key_names - plain) | ({tag_name} if tag_name else set()) | _LIBRARY_ATTRIBUTES
 
-    def templates(
-        names: Iterable[str], members: Sequence[Item], partition: str
-    ) -> tuple[InferredTemplate, ...]:
-        return tuple(
-            infer_template(each, members, notation, partition=partition, tag=tag, ignored=ignored)
-            for each in names
-        )
+    def template(attribute: str, members: Sequence[Item], partition: str) -> InferredTemplate:
+        if attribute in plain:
+            return InferredTemplate(attribute=attribute, parts=(), native=True)
+        return infer_template(attribute, members, notation, partition=partition, tag=tag, ignored=ignored)
 
-    key = InferredKey(
-        index=None,
-        partition=templates((sample.partition,), items, sample.partition),
-        sort=templates((sample.sort,) if sample.sort else (), items, sample.partition),
-        count=len(items),
-    )
+    primary = [
+        template(each, items, sample.partition)
+        for each in (sample.partition, sample.sort)
+        if each is not None
+    ]
+    key = InferredKey(index=None, partition=tuple(primary[:1]), sort=tuple(primary[1:]), count=len(items))
+    own = {each.attribute: each for each in primary}
+    # An index key may contain values that only the primary key has.
+    extended = [item | key_only_values(primary, item, notation) for item in items]
     indexes = []
     for index in sample.indexes:
         names = (*index.partition, *index.sort)
-        members = [item for item in items if all(each in item for each in names)]
+        members = [item for item in extended if all(each in item for each in names)]
         if members:
+            first = index.partition[0]
             found = InferredKey(
                 index=index,
-                partition=templates(index.partition, members, index.partition[0]),
-                sort=templates(index.sort, members, index.partition[0]),
+                partition=tuple(own.get(each) or template(each, members, first) for each in index.partition),
+                sort=tuple(own.get(each) or template(each, members, first) for each in index.sort),
                 count=len(members),
             )
-            indexes.append(_checked(found, items, sample))
+            indexes.append(_checked(found, extended, own.keys()))
     natives = {each.attribute for every in (key, *indexes) for each in every.templates if each.native}
     present = dict.fromkeys(each for item in items for each in item)
     sizes = [item_size(item) for item in items]
@@ -285,19 +326,33 @@ def _entity(
         attributes=tuple(
             infer_type(each, items, ttl=each == sample.ttl)
             for each in present
-            if each in natives or each not in sample.key_names | {tag_name}
+            if each in natives | plain or each not in sample.key_names | {tag_name}
         ),
         average_bytes=sum(sizes) // len(sizes),
         largest_bytes=max(sizes),
     )
 
 
-def _checked(key: InferredKey, items: Sequence[Item], sample: TableSample) -> InferredKey:
+def _plain_key_attributes(sample: TableSample, items: Sequence[Item], notation: Notation) -> frozenset[str]:
+    """Return the key attributes of indexes that are fields themselves, such as `customer`."""
+    return frozenset(
+        name
+        for name in sample.key_names - {sample.partition, sample.sort}
+        if _COMPOSED.search(name) is None
+        and not any(notation.delimiter in item.get(name, {}).get("S", "") for item in items)
+    )
+
+
+def _checked(key: InferredKey, items: Sequence[Item], own: Collection[str]) -> InferredKey:
     """Return an index key with the reason for which solotable could not derive it, if there is one."""
     problem = None
     names = {each.attribute for each in key.templates}
     fields = {attribute for each in key.templates for attribute in each.attributes}
-    unmatched = [each.attribute for each in key.templates if any(part.key_only for part in each.parts)]
+    unmatched = [
+        each.attribute
+        for each in key.templates
+        if each.attribute not in own and any(part.is_key_only for part in each.parts)
+    ]
     outside = [item for item in items if fields <= item.keys() and not names <= item.keys()]
     if unmatched:
         problem = f"no attribute has the value of a part of {' and '.join(unmatched)}"

@@ -44,8 +44,13 @@ class KeyPart:
     #: The attribute that has the value; None for a literal, and for a value that only the key has.
     attribute: str | None = None
     spec: str = ""
-    #: A name for a value that only the key has.
+    #: A name for a value that only the primary key has.
     key_only: str = ""
+
+    @property
+    def is_key_only(self) -> bool:
+        """Whether no attribute has the value."""
+        return bool(self.key_only) and self.attribute is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,10 @@ class InferredTemplate:
         """The literal segments, such as ORDER."""
         return tuple(part.literal for part in self.parts if not part.attribute and not part.key_only)
 
+    def value_attribute(self, at: int) -> str:
+        """Return a name, for the inference only, of a value that only this key has."""
+        return f"{self.attribute} {at} {self.parts[at].key_only}"
+
 
 def find_delimiter(texts: Iterable[str]) -> str:
     """Return the text that most often follows the first word of a key."""
@@ -89,6 +98,18 @@ def shape(text: str, values: Mapping[str, str], notation: Notation) -> tuple[str
     return tuple(
         each if _is_literal(each, at, len(segments), known) else "*" for at, each in enumerate(segments)
     )
+
+
+def key_only_values(templates: Iterable[InferredTemplate], item: Item, notation: Notation) -> Item:
+    """Return the values of an item that only its primary key has, as attributes."""
+    found: Item = {}
+    for template in templates:
+        values = [at for at, part in enumerate(template.parts) if part.is_key_only]
+        if values:
+            segments = item[template.attribute]["S"].split(notation.delimiter)
+            if len(segments) == len(template.parts):
+                found |= {template.value_attribute(at): {"S": segments[at]} for at in values}
+    return found
 
 
 def _is_literal(segment: str, at: int, segments: int, known: set[str]) -> bool:

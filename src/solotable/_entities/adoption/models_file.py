@@ -178,7 +178,7 @@ class _Names:
 
     def value(self, template: InferredTemplate, at: int) -> str:
         """Return the field of a value that only the key has."""
-        return self.of(f"{template.attribute} {at}", template.parts[at].key_only)
+        return self.of(template.value_attribute(at), template.parts[at].key_only)
 
 
 def _identifier(name: str, taken: Iterable[str]) -> str:
@@ -236,7 +236,7 @@ def _fields(entity: InferredEntity, table: InferredTable, names: _Names) -> list
         _Field(name=names.value(template, at), annotation="Annotated[str, Attr(stored=False)]")
         for template in entity.key.templates
         for at, part in enumerate(template.parts)
-        if part.key_only
+        if part.is_key_only
     ]
     in_keys = {
         part.attribute: part.spec
@@ -323,7 +323,7 @@ def _text(template: InferredTemplate, names: _Names, delimiter: str) -> str:
         if part.attribute is not None:
             spec = f":{part.spec}" if part.spec else ""
             segments.append(f"{part.literal}{{{names.of(part.attribute)}{spec}}}")
-        elif part.key_only:
+        elif part.is_key_only:
             segments.append(f"{{{names.value(template, at)}}}")
         else:
             segments.append(part.literal)

@@ -9,6 +9,7 @@ from typing import Any
 
 from solotable._entities.adoption.fallback import without
 from solotable._entities.adoption.inference import InferredEntity, InferredKey, InferredTable, infer_table
+from solotable._entities.adoption.key_inference import KeyPart
 from solotable._entities.adoption.models_file import key_name, models_file
 from solotable._entities.adoption.round_trip import RoundTrip, check_items
 from solotable._entities.adoption.sample import TableSample
@@ -151,14 +152,15 @@ def _shown_key(key: InferredKey, inferred: InferredTable) -> str:
         if template.native:
             texts.append(f"{template.attribute} as it is")
             continue
-        parts = [
-            f"{part.literal}{{{part.attribute or part.key_only}}}"
-            if part.attribute or part.key_only
-            else part.literal
-            for part in template.parts
-        ]
+        parts = [f"{part.literal}{_shown_value(part)}" for part in template.parts]
         texts.append(f"{template.attribute} = {inferred.notation.delimiter.join(parts)}")
     return on_one_line(", ".join(texts))
+
+
+def _shown_value(part: KeyPart) -> str:
+    # The name of a value that only the primary key has ends with the suggested one.
+    name = part.key_only or (part.attribute or "").rpartition(" ")[2]
+    return f"{{{name}}}" if name else ""
 
 
 def as_json_report(adoption: Adoption) -> dict[str, Any]:
