@@ -13,6 +13,7 @@ from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
+    StoredDataError,
     TransactionFailed,
     UnknownEntity,
     VersionConflict,
@@ -169,3 +170,43 @@ def test_a_put_never_replaces_an_item_that_names_another_tenant(opening: Opening
     with pytest.raises(Exception, match="names another tenant"):
         db.delete(Sailor, name="zoe")
     assert opening.raw(crew) == [other]
+
+
+class Resident(Entity, table=people):
+    """An entity that an index finds by another field."""
+
+    key = Key("RESIDENT#{name}", "HOUSE#{house:04d}")
+    by_city = Key("CITY#{city}", "{name}", index="GSI1")
+    name: str
+    house: int
+    city: str
+
+
+def _resident(name: str, **key: str) -> Item:
+    item = Resident.plan().encode({"name": name, "house": 7, "city": "Bern"})
+    return {**item, **{attribute: {"S": text} for attribute, text in key.items()}}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [{"PK": "RESIDENT#Eric Johnson"}, {"SK": "HOUSE#7"}, {"PK": "RESIDENT#eric"}, {"PK": "Resident|Eric"}],
+    ids=str,
+)
+def test_an_item_under_another_key_than_its_fields_derive_is_not_read(
+    db: Database, opening: Opening, key: dict[str, str]
+) -> None:
+    stored = _resident("Eric Johnson", **key)
+    opening.plant(people, stored)
+    with pytest.raises(StoredDataError, match="derive another key") as rejected:
+        db.page(Resident.by_city.query(city="Bern"))
+    assert str({"S": next(iter(key.values()))}) in str(rejected.value)
+    with pytest.raises(StoredDataError, match="derive another key"):
+        list(db.admin().scan(Resident, budget=10))
+    assert opening.raw(people) == [stored]
+
+
+@pytest.mark.parametrize("name", ["zoe", "Eric Johnson", "a#b", "50%", "é-x", "a@b.c", "0"])
+def test_every_item_that_the_store_writes_is_read(db: Database, name: str) -> None:
+    resident = db.put(Resident(name=name, house=7, city="Bern"))
+    assert list(db.page(Resident.by_city.query(city="Bern"))) == [resident]
+    assert db.get(Resident, name=name, house=7) == resident

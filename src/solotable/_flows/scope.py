@@ -131,7 +131,7 @@ class Scope:
             plan = found
         if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
-        entity = plan.decode(item, STORED)
+        entity = plan.read(item)
         self.check_tenant(plan, entity)
         return entity
 
@@ -141,9 +141,16 @@ class Scope:
         if may_hide or (plan.tenant is not None and not self.admin):
             return partial(self.admit, plan)
         tag, ours, load = plan.table.internal_tag, plan.tag_value, plan.decode
+        check = plan.key_check
 
         def admit(item: Item) -> Any:
-            return load(item, STORED) if item.get(tag) == ours else self.admit(plan, item)
+            # The body of `plan.read`, whose call would take as long as the check.
+            try:
+                if item.get(tag) == ours and (check is None or check(item)):
+                    return load(item, STORED)
+            except KeyError:
+                pass
+            return self.admit(plan, item)
 
         return admit
 

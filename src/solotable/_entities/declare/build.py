@@ -18,6 +18,7 @@ from solotable._entities.keys.compile import (
     shard_keys,
 )
 from solotable._entities.keys.key import Key
+from solotable._entities.keys.key_check import compile_key_check
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import TemplateField
 from solotable._entities.patterns.pattern import Pattern
@@ -86,6 +87,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
             draft.keys["key"],
             _other_keys(draft, by_wire),
         ),
+        key_check=compile_key_check(draft.keys["key"], draft.attributes),
         **roles,
     )
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from solotable._entities.codecs.field_codecs import Attribute
-from solotable._entities.codecs.item_decoder import ItemDecoder
+from solotable._entities.codecs.item_decoder import STORED, ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
+from solotable._entities.keys.key_check import KeyCheck
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.schema.versions import SchemaVersions
 from solotable._entities.traits.retention import Retention
@@ -90,6 +91,8 @@ class Plan:
     truncated: tuple[tuple[str, int], ...]
     _encoders: tuple[tuple[str, str, Any], ...]
     _decoder: ItemDecoder
+    #: Returns True only if the stored primary key of an item is the one that its attributes derive.
+    key_check: KeyCheck | None
     #: Encrypts and decrypts items; None without an encrypted field.
     cipher: ItemCipher | None = None
     #: Compressed fields that are not encrypted.
@@ -228,6 +231,39 @@ class Plan:
             # Pydantic's error contains the values, so do not chain it if one of them is encrypted.
             cause = error if self.cipher is None else None
             raise StoredDataError(self._decoding_error(item, error)) from cause
+
+    def read(self, item: Item) -> Entity:
+        """Decode a stored item; raise StoredDataError if its key is not the one that its fields derive.
+
+        A write of such an entity would go to the derived key: an update would not find the item, and a put
+        would add a second one.
+        """
+        check = self.key_check
+        if check is None:
+            return self.decode(item, STORED)
+        try:
+            if check(item):
+                return self.decode(item, STORED)
+        except KeyError:
+            # Only the key or an older schema version contains the field.
+            pass
+        entity = self.decode(item, STORED)
+        self._check_key(item, entity)
+        return entity
+
+    def _check_key(self, item: Item, entity: Entity) -> None:
+        names = self.primary.derived
+        stored = {name: item.get(name) for name in names}
+        try:
+            key = self.key_of(entity.__dict__)
+        except DataError as error:
+            raise StoredDataError(f"The stored {self.name} {stored} has no key: {error}") from error
+        derived = {name: key[name] for name in names}
+        if stored != derived:
+            raise StoredDataError(
+                f"The stored {self.name} {stored} has fields that derive another key, {derived}, so a write "
+                f"would not find it; declare the format of its keys with KeyFormat, or move the item."
+            )
 
     def is_secret(self, location: Sequence[Any]) -> bool:
         """Return whether an error at this location of the model would show an encrypted value."""

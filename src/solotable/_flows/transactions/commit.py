@@ -151,8 +151,8 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
     if not reply.attributes:
         return None
     item = decode_item(reply.attributes)
-    if isinstance(write.action, DeleteItem):
-        return scope.admit(write.plan, item)
+    if isinstance(write.action, DeleteItem) and scope.is_hidden(write.plan, item):
+        return None
     # Do not hide an entity whose time to live this update has set to the past: it is the stored state.
     entity = write.plan.decode(item)
     scope.check_tenant(write.plan, entity)
