@@ -145,6 +145,19 @@ class ItemDecoder:
             self._attribute_sets[tuple(item)] = found
         return found
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the model's fields have only types, so that validation changes no value."""
+        return self._trusted
+
+    def raw_values(self, item: Item) -> dict[str, Any]:
+        """Return the decoded fields of an item, without defaults and without validation."""
+        return {
+            name: attribute.decode(item[attribute.wire])
+            for name, attribute in self._attributes.items()
+            if attribute.wire in item
+        }
+
     def _decode_slowly(self, item: Item) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, attribute in self._attributes.items():

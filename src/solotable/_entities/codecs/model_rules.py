@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -65,8 +67,8 @@ class RequestedChanges(Protocol):
 
 def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     """Return the fields whose stored values decide whether the result of an update is valid."""
-    if plan.entity.__pydantic_decorators__.model_validators:
-        # Model validators may read every field. The version changes with every field.
+    if _relates_fields(plan.entity):
+        # Its validators may read every field. The version changes with every field.
         return frozenset(plan.attributes if plan.version is None else (plan.version,))
     members = (*changes.append, *changes.prepend, *changes.delete)
     texts = (*changes.set, *changes.set_if_missing, *changes.remove, *changes.add, *members)
@@ -77,6 +79,18 @@ def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     }
     texts_to_read |= {text for text in members if _has_rule(resolve(plan, text))}
     return frozenset(_steps(text)[0] for text in texts_to_read)
+
+
+@cache
+def _relates_fields(model: type[BaseModel]) -> bool:
+    """Return whether the value of a field may depend on other fields: by validators, or by its default."""
+    decorators = model.__pydantic_decorators__
+    if decorators.model_validators:
+        return True
+    if any(info.default_factory_takes_validated_data for info in model.model_fields.values()):
+        return True
+    # A field validator gets the other fields in its parameter after the value.
+    return any(len(signature(each.func).parameters) > 1 for each in decorators.field_validators.values())
 
 
 def _steps(text: str) -> list[str]:

@@ -202,10 +202,13 @@ class Plan:
             return entity.unknown_attributes
         return {**entity.unknown_attributes, **index_keys}
 
-    def check(self, values: Mapping[str, Any]) -> None:
-        """Validate values before a write; Pydantic does not see changes inside lists or in copies."""
+    def check(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Validate values before a write; Pydantic does not see changes inside lists or in copies.
+
+        Return the values that the validators give; None if the model has only types, which change nothing.
+        """
         try:
-            self.entity.__pydantic_validator__.validate_python(dict(values))
+            validated = self.entity.__pydantic_validator__.validate_python(dict(values))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
@@ -214,6 +217,7 @@ class Plan:
                 raise DataError(public, public_message=public) from None
             shown = f"{where} = {first['input']!r} does not fit its model: {first['msg']}."
             raise DataError(shown, public_message=public) from error
+        return None if self._decoder.is_trusted else dict(validated.__dict__)
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
         """Decode an item to its entity; the entity keeps attributes that the model does not know.
@@ -231,6 +235,10 @@ class Plan:
             # Pydantic's error contains the values, so do not chain it if one of them is encrypted.
             cause = error if self.cipher is None else None
             raise StoredDataError(self._decoding_error(item, error)) from cause
+
+    def raw_values(self, item: Item) -> dict[str, Any]:
+        """Return the decoded fields of an item without defaults and without the model's validators."""
+        return self._decoder.raw_values(item)
 
     def read(self, item: Item) -> Entity:
         """Decode a stored item; raise StoredDataError if its key is not the one that its fields derive.

@@ -69,7 +69,12 @@ def prepare_put(scope: Scope, entity: Entity) -> PreparedPut:
     if plan.tenant is not None or plan.version is not None or plan.is_stamped:
         changed = {name: value for name, value in values.items() if before.get(name) is not value}
     item = plan.encode(values, plan.kept(entity, values))
-    plan.check(values)
+    validated = plan.check(values)
+    if validated is not None and validated != values:
+        # The entity is a copy with changes, which has not run the validators.
+        changed |= {name: value for name, value in validated.items() if values[name] != value}
+        values = validated
+        item = plan.encode(values, plan.kept(entity, values))
     return PreparedPut(plan, entity, entity.model_copy(update=changed), values, item, version)
 
 

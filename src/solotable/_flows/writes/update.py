@@ -55,7 +55,7 @@ from solotable._values import AttributeValue, Item
 from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .changes import Changes, ResolvedChanges, resolve_changes
-from .update_check import apply_checked, explain_misfit
+from .update_check import apply_checked, changes_of_validators, explain_misfit
 
 
 def plan_update(  # noqa: PLR0913 - the parts of an update, by name
@@ -69,18 +69,20 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     where: Condition | None = None,
     reencodes: bool = False,
     before: Stored | None = None,
+    resolved: ResolvedChanges | None = None,
 ) -> Flow[Write]:
     """Return the write of an update; read the item first only if its stored values are needed.
 
     An item of another schema version is never updated partially: it is read, upgraded and written with the
     change. `reencodes` requests that; an entity with downgrades always does it. `before` is the stored
-    entity if the caller has read it.
+    entity if the caller has read it. `resolved` are the changes with those of the model's validators.
     """
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
     key = plan.key_from(arguments)
     now = scope.now()
-    resolved = with_managed_fields(plan, resolve_changes(plan, changes), now)
+    validated = resolved is not None
+    resolved = resolved or with_managed_fields(plan, resolve_changes(plan, changes), now)
     if plan.cipher is not None:
         resolved = with_encrypted_fields(plan, resolved, arguments)
     values = {name: arguments[name] for name in plan.known_parts} | dict(resolved.known)
@@ -153,6 +155,10 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     if before is None or not (derives or resolved.checked):
         return write
     after = apply_checked(scope, write, change, before, condition)
+    more = None if validated else changes_of_validators(plan, resolved, after)
+    if more is not None:
+        again = partial(plan_update, scope, plan, given, changes, version=version, mine=mine, where=where)
+        return (yield from again(before=before, resolved=more))
     derived_writes = derived_writes_of(scope, Change(plan, before, after)) if derives else ()
     return replace(write, derived_writes=derived_writes, after=after.entity)
 
