@@ -552,7 +552,7 @@ def test_update_derives_the_index_keys_of_what_the_store_writes(opening: Opening
     assert stale_keys(opening, stamped) == []
 
 
-def test_a_put_takes_an_item_out_of_an_index_that_its_entity_has_left(opening: Opening) -> None:
+def test_a_put_keeps_an_item_in_an_index_that_its_entity_does_not_use(opening: Opening) -> None:
     from solotable import Entity, Index, Key, Table
 
     before = Table("Shelf", indexes=[Index("GSI1")])
@@ -574,6 +574,10 @@ def test_a_put_takes_an_item_out_of_an_index_that_its_entity_has_left(opening: O
     found = db.require(New, name="a")
     assert found.unknown_attributes == {}
     db.put(found)
+    (item,) = opening.raw(after)
+    # A newer release may have written the keys; a put of a new entity leaves them out.
+    assert "GSI1PK" in item
+    db.put(New(name="a"))
     (item,) = opening.raw(after)
     assert "GSI1PK" not in item
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from solotable._entities.codecs.field_codecs import Attribute
-from solotable._entities.codecs.item_decoder import STORED, ItemDecoder
+from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.key_check import KeyCheck
 from solotable._entities.keys.layout import TemplateLayout
@@ -238,28 +238,21 @@ class Plan:
 
     def raw_values(self, item: Item) -> dict[str, Any]:
         """Return the decoded fields of an item without defaults and without the model's validators."""
-        return self._decoder.raw_values(item)
+        return self._decoder.raw_values(item if self.cipher is None else self.cipher.decrypt(item))
 
-    def read(self, item: Item) -> Entity:
-        """Decode a stored item; raise StoredDataError if its key is not the one that its fields derive.
+    def check_key(self, item: Item, entity: Entity) -> None:
+        """Raise StoredDataError if the key of a stored item is not the one that its fields derive.
 
         A write of such an entity would go to the derived key: an update would not find the item, and a put
         would add a second one.
         """
         check = self.key_check
-        if check is None:
-            return self.decode(item, STORED)
         try:
-            if check(item):
-                return self.decode(item, STORED)
+            if check is None or check(item):
+                return
         except KeyError:
             # Only the key or an older schema version contains the field.
             pass
-        entity = self.decode(item, STORED)
-        self._check_key(item, entity)
-        return entity
-
-    def _check_key(self, item: Item, entity: Entity) -> None:
         names = self.primary.derived
         stored = {name: item.get(name) for name in names}
         try:

@@ -83,6 +83,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     now = scope.now()
     validated = resolved is not None
     resolved = resolved or with_managed_fields(plan, resolve_changes(plan, changes), now)
+    plain = resolved
     if plan.cipher is not None:
         resolved = with_encrypted_fields(plan, resolved, arguments)
     values = {name: arguments[name] for name in plan.known_parts} | dict(resolved.known)
@@ -155,7 +156,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     if before is None or not (derives or resolved.checked):
         return write
     after = apply_checked(scope, write, change, before, condition)
-    more = None if validated else changes_of_validators(plan, resolved, after)
+    more = None if validated else changes_of_validators(plan, plain, after)
     if more is not None:
         again = partial(plan_update, scope, plan, given, changes, version=version, mine=mine, where=where)
         return (yield from again(before=before, resolved=more))
