@@ -103,23 +103,34 @@ class _Job:
     starts: dict[int, Item | None] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
     counts: TagCounts = field(default_factory=TagCounts)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    #: Pages in progress.
+    taken: int = 0
+    room: threading.Condition = field(default_factory=threading.Condition)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def work(self, segment: int, work: TagWork) -> None:
         """Work on one segment until its end, or until the budget is used up."""
         while not self.stop.is_set():
-            with self.lock:
+            with self.room:
+                # Other segments may give back what they took.
+                self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
                 budget = min(_AT_ONCE, self.budget)
+                if not budget:
+                    return
                 self.budget -= budget
-            if not budget:
-                return
+                self.taken += 1
             part = ScanPart(
                 segment=segment, segments=self.segments, start=self.starts[segment], budget=budget
             )
-            counts, last_key = run(tag_page(work, part), self.db.engine)
-            with self.lock:
-                self.budget += budget - counts.seen
+            counts = TagCounts()
+            try:
+                counts, last_key = run(tag_page(work, part), self.db.engine)
+            finally:
+                with self.room:
+                    self.budget += budget - counts.seen
+                    self.taken -= 1
+                    self.room.notify_all()
+            with self.room:
                 self.counts.add(counts)
                 self.starts[segment] = last_key or _END
                 if last_key is None:
