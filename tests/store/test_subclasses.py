@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from solotable import Attr, Entity, Index, Key, Query, SoftDelete, Table, Version, pattern
+from solotable._entities.lint import lint
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, DeclarationError
 
 from .opening import Opening
@@ -209,3 +210,7 @@ def test_subclasses_need_tags() -> None:
 
         class Dog(Animal):
             breed: str = ""
+
+
+def test_the_linter_accepts_the_shared_keys_of_subclasses() -> None:
+    assert [finding for finding in lint(github) if finding.severity == "error"] == []
