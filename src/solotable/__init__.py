@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Version,
     )
     from ._entities.declare.table import Index
+    from ._entities.hooks import HookEvent, hook
     from ._entities.keys.key import EntityKey, Key, KeyFormat
     from ._entities.patterns.conditions import between, contains, exists, missing, one_of, size, some
     from ._entities.patterns.pattern import pattern
@@ -113,6 +114,7 @@ _MODULES = {
         "Version",
     ),
     "_entities.traits.history": ("History",),
+    "_entities.hooks": ("HookEvent", "hook"),
     "_entities.keys.key": ("EntityKey", "Key", "KeyFormat"),
     "_entities.traits.names": ("Names", "Redirect"),
     "_entities.traits.outbox": ("Outbox",),
@@ -216,6 +218,7 @@ __all__ = [
     "FileLocked",
     "FileReplaced",
     "History",
+    "HookEvent",
     "Index",
     "Iso",
     "ItemTooLarge",
@@ -267,6 +270,7 @@ __all__ = [
     "contains",
     "downgrade",
     "exists",
+    "hook",
     "is_stored",
     "missing",
     "new_id",

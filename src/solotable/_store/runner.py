@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from solotable._flows.retry import ConcurrentReads, Flow, Sleep
+from solotable._flows.writes.hooked import HookCall
 from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,
@@ -52,6 +53,9 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
             if type(request) is Sleep:
                 (engine.capabilities.sleep or time.sleep)(request.seconds)
                 reply = None
+            elif type(request) is HookCall:
+                request.check_blocking()
+                reply = None if request.function is None else request.function(*request.arguments)
             elif type(request) is ConcurrentReads:
                 reply = [_outcome(engine, read) for read in request.reads]
             else:
@@ -81,6 +85,10 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None)
             if type(request) is Sleep:
                 await engine.sleep(request.seconds)
                 reply = None
+            elif type(request) is HookCall:
+                reply = None if request.function is None else request.function(*request.arguments)
+                if request.is_async and reply is not None:
+                    reply = await reply
             elif type(request) is ConcurrentReads:
                 reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
             else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
@@ -16,7 +16,7 @@ from solotable._flows.traits import leases
 from solotable._flows.transactions.commit import Planner, transact
 from solotable._flows.transactions.idempotency import CallerToken, caller_token
 from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
-from solotable._flows.writes import put, update, upsert
+from solotable._flows.writes import hooked, put, update, upsert
 from solotable._flows.writes.batch import write_batch
 from solotable._flows.writes.changes import Changes
 from solotable.errors import DataError, DeclarationError, TenantViolation
@@ -25,6 +25,7 @@ from .arguments import Where, check_class, check_instance, condition_of, target_
 from .handles.leases import LeaseState
 
 E = TypeVar("E", bound=Entity)
+ReadyT = TypeVar("ReadyT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,15 @@ class TransactionWork:
             prepend=prepend,
         )
         condition = condition_of(plan, where)
+        self._check_hooks(plan, "update")
         self._add(
-            lambda: update.plan_update(
-                self._scope, plan, given, changes, version=expected, mine=mine, where=condition
+            _planner(
+                plan,
+                changes,
+                partial(hooked.before_update, plan),
+                lambda ready: update.plan_update(
+                    self._scope, plan, given, ready, version=expected, mine=mine, where=condition
+                ),
             ),
             plan,
             ("update", given, _without_secrets(plan, changes), expected, condition),
@@ -118,8 +125,14 @@ class TransactionWork:
             set_if_missing=set_if_missing,
             prepend=prepend,
         )
+        self._check_hooks(plan, "update")
         self._add(
-            lambda: upsert.plan_upsert(self._scope, plan, key, changes),
+            _planner(
+                plan,
+                changes,
+                partial(hooked.before_update, plan),
+                lambda ready: upsert.plan_upsert(self._scope, plan, key, ready),
+            ),
             plan,
             ("upsert", key, _without_secrets(plan, changes)),
         )
@@ -130,8 +143,16 @@ class TransactionWork:
         """Delete an entity."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         condition = condition_of(plan, where)
+        self._check_hooks(plan, "delete")
         self._add(
-            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition),
+            _planner(
+                plan,
+                None,
+                lambda _: hooked.before_delete(plan, self._scope.bind(plan, given)),
+                lambda _: put.plan_delete(
+                    self._scope, plan, given, version=expected, mine=mine, where=condition
+                ),
+            ),
             plan,
             ("delete", given, expected, condition),
         )
@@ -168,8 +189,19 @@ class TransactionWork:
         stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
         stamps |= {*(plan.cipher.markers if plan.cipher else ())}
         content = {name: value for name, value in prepared.item.items() if name not in stamps}
+        verb: Literal["create", "put"] = "create" if create else "put"
+
+        def prepare(prepared: put.PreparedPut) -> Flow[put.PreparedPut]:
+            changed = yield from hooked.before_put(plan, verb, entity)
+            return prepared if changed is entity else put.prepare_put(self._scope, changed)
+
         self._add(
-            lambda: put.plan_put(self._scope, prepared, create=create, where=condition),
+            _planner(
+                plan,
+                prepared,
+                prepare,
+                lambda ready: put.plan_put(self._scope, ready, create=create, where=condition),
+            ),
             plan,
             ("create" if create else "put", content, condition),
         )
@@ -192,7 +224,17 @@ class TransactionWork:
 
     def _commit(self) -> Flow[None]:
         token = self._caller_token()
-        yield from transact(self._scope, self._take(), token=token)
+        writes = yield from transact(self._scope, self._take(), token=token)
+        for write in writes:
+            if write.plan.hooks is not None and write.verb in ("create", "put"):
+                yield from hooked.after(write.plan, write.verb, write.after)
+
+    def _check_hooks(self, plan: Plan, verb: str) -> None:
+        if plan.hooks is not None and plan.hooks.at(f"after_{verb}"):
+            raise DataError(
+                f"{plan.name} has an after_{verb} hook, which needs the stored entity, and a transaction "
+                f"returns none; {verb} it outside of a transaction, or use an Outbox."
+            )
 
     def _take(self) -> list[Planner]:
         planners, self._planners = self._open(), None
@@ -226,6 +268,8 @@ class BatchWork:
 
     def _check(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
+        if plan.hooks is not None:
+            raise DataError(f"{plan.name} has hooks, which a batch does not run; use a transaction.")
         derived = [*(trait.name for trait in plan.traits), *plan.counters]
         if derived:
             raise DataError(
@@ -255,6 +299,26 @@ class BatchWork:
 def _guarded(planner: Planner, leases: tuple[DerivedWrite, ...]) -> Flow[Write]:
     write = yield from planner()
     return replace(write, derived_writes=(*write.derived_writes, *leases))
+
+
+def _planner(
+    plan: Plan,
+    given: ReadyT,
+    prepare: Callable[[ReadyT], Flow[ReadyT]],
+    then: Callable[[ReadyT], Flow[Write]],
+) -> Planner:
+    """Return a planner that calls the hooks before a write once, also if it plans again."""
+    if plan.hooks is None:
+        return lambda: then(given)
+    ready: list[ReadyT] = []
+
+    def planner() -> Flow[Write]:
+        if not ready:
+            prepared = yield from prepare(given)
+            ready.append(prepared)
+        return (yield from then(ready[0]))
+
+    return planner
 
 
 def _already(prepared: Write) -> Flow[Write]:

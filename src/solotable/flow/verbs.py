@@ -19,13 +19,10 @@ from solotable._flows.reads import scan as scan_flows
 from solotable._flows.reads import transact_get as transact_get_flows
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope, Unknown
-from solotable._flows.transactions.commit import perform
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable._flows.writes import batch as batch_flows
+from solotable._flows.writes import hooked
 from solotable._flows.writes import modify as modify_flows
-from solotable._flows.writes import put as put_flows
-from solotable._flows.writes import update as update_flows
-from solotable._flows.writes import upsert as upsert_flows
 from solotable._flows.writes.changes import Changes
 from solotable._flows.writes.delete_partition import DeletionOptions, PartitionDeletion
 from solotable._flows.writes.delete_partition import delete_partition as partition_flow
@@ -110,13 +107,13 @@ def get_items(
 def put(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create an entity or replace the stored one, and return the stored entity."""
     check_instance("put", entity)
-    return put_flows.put_entity(scope, entity, where=condition_of(entity, where))
+    return hooked.put(scope, entity, where=condition_of(entity, where))
 
 
 def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create an entity and return the stored one, or raise AlreadyExists."""
     check_instance("create", entity)
-    return put_flows.put_entity(scope, entity, create=True, where=condition_of(entity, where))
+    return hooked.put(scope, entity, create=True, where=condition_of(entity, where))
 
 
 def update(  # noqa: PLR0913 - the kinds of change, each by name
@@ -147,12 +144,7 @@ def update(  # noqa: PLR0913 - the kinds of change, each by name
         prepend=prepend,
     )
     condition_ = condition_of(plan, where)
-    return perform(
-        scope,
-        lambda: update_flows.plan_update(
-            scope, plan, given, changes, version=expected, mine=mine, where=condition_
-        ),
-    )
+    return hooked.update(scope, plan, given, changes, version=expected, mine=mine, where=condition_)
 
 
 def upsert(  # noqa: PLR0913 - the kinds of change, each by name
@@ -183,7 +175,7 @@ def upsert(  # noqa: PLR0913 - the kinds of change, each by name
         set_if_missing=set_if_missing,
         prepend=prepend,
     )
-    return perform(scope, lambda: upsert_flows.plan_upsert(scope, plan, key, changes))
+    return hooked.upsert(scope, plan, key, changes)
 
 
 def delete(
@@ -198,7 +190,7 @@ def delete(
     """Delete an entity and return it; None if it did not exist."""
     plan, given, mine, expected = target_of("delete", entity, key, version)
     condition_ = condition_of(plan, where)
-    return put_flows.delete_entity(scope, plan, given, version=expected, mine=mine, where=condition_)
+    return hooked.delete(scope, plan, given, version=expected, mine=mine, where=condition_)
 
 
 def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:

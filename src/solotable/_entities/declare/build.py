@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.item_decoder import ItemDecoder
+from solotable._entities.hooks import hooks_of
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.compile import (
     check_alternatives,
@@ -76,6 +77,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         derived=derived,
         schema_versions=versions,
         cipher=_cipher(entity, draft),
+        hooks=hooks_of(entity),
         stamp_steps=_stamp_steps(draft, (roles["created"], roles["updated"])),
         truncated=_truncated(draft),
         reserved=derived.union(by_wire, draft.keys["key"].names),

@@ -31,6 +31,7 @@ from .table import Table
 
 if TYPE_CHECKING:
     from solotable._entities.codecs.encryption import ItemCipher
+    from solotable._entities.hooks import Hooks
     from solotable._entities.patterns.pattern import Pattern
 
     from .entity import Entity
@@ -95,6 +96,8 @@ class Plan:
     key_check: KeyCheck | None
     #: Encrypts and decrypts items; None without an encrypted field.
     cipher: ItemCipher | None = None
+    #: The methods to call before and after writes; None without hooks.
+    hooks: Hooks | None = None
     #: Compressed fields that are not encrypted.
     compressed: tuple[Attribute, ...] = field(init=False)
     #: The subclasses with the same primary key, by tag; reads of this entity return them too.

@@ -47,6 +47,12 @@ class Changes:
         return cls(remove=remove, **{name: given for name, given in changes.items() if given})
 
     @property
+    def copies(self) -> dict[str, Any]:
+        """The changes by argument, in dicts and lists that a hook may change."""
+        kinds = ("set", "add", "append", "delete", "set_if_missing", "prepend")
+        return {"remove": list(self.remove)} | {kind: dict(getattr(self, kind)) for kind in kinds}
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """The changes as arguments, to compare repeated transactions."""
         # The first release had five kinds of change; a token that it stored must still match.

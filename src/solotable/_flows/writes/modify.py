@@ -23,6 +23,7 @@ from solotable.errors import (
     TooManyConflicts,
 )
 
+from .hooked import after, before_put
 from .put import put_entity, put_unversioned
 
 EntityT = TypeVar("EntityT", bound=Entity)
@@ -52,9 +53,10 @@ def modify(
         default = _bound_default(scope, plan, key, default)
     #: An error that a repetition cannot change: the function's, or of a condition on the item as read.
     final: SolotableError | None = None
+    verb = ""
 
     def attempt() -> Flow[EntityT]:
-        nonlocal final
+        nonlocal final, verb
         before = yield from load_stored(scope, plan, key)
         if before is None and default is None:
             raise not_found(plan, arguments)
@@ -65,6 +67,7 @@ def modify(
             final = error
             raise
         if changed is None:
+            verb = ""
             return current  # type: ignore[no-any-return]  # `Stored.entity` is untyped
         if not isinstance(changed, entity):
             if isinstance(changed, Coroutine):
@@ -73,9 +76,13 @@ def modify(
             raise DataError(
                 f"The function of modify() returns a {plan.name} or None, got {type(changed).__name__}."
             )
+        verb = "create" if before is None else "put"
+        if plan.hooks is not None:
+            changed = yield from before_put(plan, verb, changed)
         _check_key(scope, plan, key, changed, "result")
         if before is None:
-            return (yield from put_entity(scope, changed, create=True))
+            created: EntityT = yield from put_entity(scope, changed, create=True)
+            return created
         try:
             replaced: EntityT = yield from _replace(
                 scope, plan, before, _with_stored_state(plan, current, changed)
@@ -90,7 +97,7 @@ def modify(
         return error is not final and _may_repeat(plan, error)
 
     try:
-        return (yield from retry_conflicts(scope, attempt, when=may_repeat))
+        stored = yield from retry_conflicts(scope, attempt, when=may_repeat)
     except ConditionFailed as error:
         if not may_repeat(error):
             raise
@@ -100,6 +107,9 @@ def modify(
             item=error.item,
             attempts=CONFLICT_ATTEMPTS,
         ) from error
+    if verb:
+        yield from after(plan, verb, stored)
+    return stored
 
 
 def _may_repeat(plan: Plan, error: SolotableError) -> bool:

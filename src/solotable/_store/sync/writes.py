@@ -11,7 +11,7 @@ from solotable._flows.retry import Flow
 from solotable._flows.traits import soft_delete
 from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.writes import delete_partition, modify, put, update, upsert
+from solotable._flows.writes import delete_partition, hooked, modify
 from solotable._flows.writes.changes import Changes
 from solotable._store.arguments import (
     PartitionDeletionOptions,
@@ -40,13 +40,13 @@ class Writes(StoreBase):
         A versioned entity replaces only the version that was read; version 0 requires that none exists.
         """
         check_instance("put", entity)
-        flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
+        flow = hooked.put(self._scope, entity, where=condition_of(entity, where))
         return self._run(flow, type(entity))
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Create the entity and return the stored entity, or raise AlreadyExists."""
         check_instance("create", entity)
-        flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
+        flow = hooked.put(self._scope, entity, create=True, where=condition_of(entity, where))
         return self._run(flow, type(entity))
 
     def update(  # noqa: PLR0913 - the kinds of change, each by name
@@ -80,10 +80,8 @@ class Writes(StoreBase):
             prepend=prepend,
         )
         where_ = condition_of(plan, where)
-        changed: E = self._do(
-            lambda: update.plan_update(
-                self._scope, plan, given, changes, version=expected, mine=mine, where=where_
-            ),
+        changed: E = self._run(
+            hooked.update(self._scope, plan, given, changes, version=expected, mine=mine, where=where_),
             plan,
         )
         return changed
@@ -118,7 +116,7 @@ class Writes(StoreBase):
             set_if_missing=set_if_missing,
             prepend=prepend,
         )
-        stored: E = self._do(lambda: upsert.plan_upsert(self._scope, plan, key, changes), plan)
+        stored: E = self._run(hooked.upsert(self._scope, plan, key, changes), plan)
         return stored
 
     def delete(
@@ -127,7 +125,7 @@ class Writes(StoreBase):
         """Delete an entity and return it; None if it did not exist."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
-        flow: Flow[E | None] = put.delete_entity(
+        flow: Flow[E | None] = hooked.delete(
             self._scope, plan, given, version=expected, mine=mine, where=where_
         )
         return self._run(flow, plan)

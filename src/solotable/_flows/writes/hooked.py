@@ -1,0 +1,186 @@
+"""The verbs that write, with the hooks of the entity before and after. The runner calls the hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._expressions.ast import Condition
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
+from solotable._flows.transactions.commit import perform
+from solotable._flows.transactions.write import ExpectedVersion
+from solotable._protocol.requests import Request
+from solotable.errors import DataError, DeclarationError
+
+from .changes import Changes
+from .put import delete_entity, put_entity
+from .update import plan_update
+from .upsert import plan_upsert
+
+EntityT = TypeVar("EntityT", bound=Entity)
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall(Request[Any]):
+    """Call a hook and answer with its result. Without a function, only check that the runner can."""
+
+    name: str
+    is_async: bool
+    function: Callable[..., Any] | None = None
+    arguments: tuple[Any, ...] = ()
+
+    def check_blocking(self) -> None:
+        """Raise DeclarationError for an async hook in a blocking store."""
+        if self.is_async:
+            raise DeclarationError(
+                f"{self.name} is an async hook, which a blocking store cannot run; "
+                f"use open_async(), or make it a plain method."
+            )
+
+
+def put(
+    scope: Scope, entity: EntityT, *, create: bool = False, where: Condition | None = None
+) -> Flow[EntityT]:
+    """Create an entity or replace the stored one, and return the stored entity."""
+    plan = entity.plan()
+    if plan.hooks is None:
+        return put_entity(scope, entity, create=create, where=where)
+    return _hooked_put(scope, plan, entity, create=create, where=where)
+
+
+def _hooked_put(
+    scope: Scope, plan: Plan, entity: EntityT, *, create: bool, where: Condition | None
+) -> Flow[EntityT]:
+    verb = "create" if create else "put"
+    changed = yield from before_put(plan, verb, entity)
+    stored = yield from put_entity(scope, changed, create=create, where=where)
+    yield from after(plan, verb, stored)
+    return stored
+
+
+def update(
+    scope: Scope,
+    plan: Plan,
+    given: Mapping[str, Any],
+    changes: Changes,
+    *,
+    version: ExpectedVersion = None,
+    mine: Entity | None = None,
+    where: Condition | None = None,
+) -> Flow[Any]:
+    """Change fields of a stored entity and return the stored result."""
+
+    def change(changes: Changes) -> Flow[Any]:
+        return perform(
+            scope,
+            lambda: plan_update(scope, plan, given, changes, version=version, mine=mine, where=where),
+        )
+
+    return change(changes) if plan.hooks is None else _hooked_update(plan, changes, change)
+
+
+def upsert(scope: Scope, plan: Plan, given: Mapping[str, Any], changes: Changes) -> Flow[Any]:
+    """Change fields of a stored entity, or create it; return the stored result."""
+
+    def change(changes: Changes) -> Flow[Any]:
+        return perform(scope, lambda: plan_upsert(scope, plan, given, changes))
+
+    return change(changes) if plan.hooks is None else _hooked_update(plan, changes, change)
+
+
+def _hooked_update(plan: Plan, changes: Changes, change: Callable[[Changes], Flow[Any]]) -> Flow[Any]:
+    changes = yield from before_update(plan, changes)
+    stored = yield from change(changes)
+    yield from after(plan, "update", stored)
+    return stored
+
+
+def delete(
+    scope: Scope,
+    plan: Plan,
+    given: Mapping[str, Any],
+    *,
+    version: ExpectedVersion = None,
+    mine: Entity | None = None,
+    where: Condition | None = None,
+) -> Flow[Any]:
+    """Delete an entity and return it; None if it did not exist."""
+    flow = delete_entity(scope, plan, given, version=version, mine=mine, where=where)
+    return flow if plan.hooks is None else _hooked_delete(plan, scope.bind(plan, given), flow)
+
+
+def _hooked_delete(plan: Plan, key: Mapping[str, Any], flow: Flow[Any]) -> Flow[Any]:
+    yield from before_delete(plan, key)
+    deleted = yield from flow
+    yield from after(plan, "delete", deleted)
+    return deleted
+
+
+def before_put(plan: Plan, verb: str, entity: EntityT) -> Flow[EntityT]:
+    """Call the hooks before a create or a put; return the entity to store."""
+    if plan.hooks is None:
+        return entity
+    yield from _check(plan)
+    names = plan.hooks.at(f"before_{verb}")
+    if not names:
+        return entity
+    # The caller's object does not change.
+    changed = entity.model_copy(deep=True)
+    for name in names:
+        answer = yield _call(plan, name, getattr(changed, name))
+        if answer is None:
+            continue
+        if not isinstance(answer, plan.entity):
+            raise DataError(
+                f"{plan.name}.{name}: a hook before {verb} returns a {plan.name} or None, "
+                f"got {type(answer).__name__}."
+            )
+        changed = answer  # type: ignore[assignment]  # of the same class
+    return changed
+
+
+def before_update(plan: Plan, changes: Changes) -> Flow[Changes]:
+    """Call the hooks before an update; return its changes."""
+    if plan.hooks is None:
+        return changes
+    yield from _check(plan)
+    names = plan.hooks.at("before_update")
+    if not names:
+        return changes
+    given: dict[str, Any] = changes.copies
+    for name in names:
+        yield _call(plan, name, getattr(plan.entity, name), given)
+    return Changes.of(**given)
+
+
+def before_delete(plan: Plan, key: Mapping[str, Any]) -> Flow[None]:
+    """Call the hooks before a delete."""
+    if plan.hooks is None:
+        return
+    yield from _check(plan)
+    for name in plan.hooks.at("before_delete"):
+        yield _call(plan, name, getattr(plan.entity, name), dict(key))
+
+
+def after(plan: Plan, verb: str, entity: Any) -> Flow[None]:
+    """Call the hooks after a write, with the stored or the deleted entity."""
+    if plan.hooks is None or entity is None:
+        return
+    for name in plan.hooks.at(f"after_{verb}"):
+        yield _call(plan, name, getattr(entity, name))
+
+
+def _check(plan: Plan) -> Flow[None]:
+    """Reject async hooks in a blocking store before anything is written."""
+    assert plan.hooks is not None
+    for name in plan.hooks.async_methods:
+        yield HookCall(f"{plan.name}.{name}", True)
+
+
+def _call(plan: Plan, name: str, function: Callable[..., Any], *arguments: Any) -> HookCall:
+    assert plan.hooks is not None
+    return HookCall(f"{plan.name}.{name}", name in plan.hooks.async_methods, function, arguments)
