@@ -31,6 +31,7 @@ SECTIONS = {
         "put": "solotable.cli.data.writes:put",
         "update": "solotable.cli.data.writes:update",
         "delete": "solotable.cli.data.writes:delete",
+        "delete-partition": "solotable.cli.data.delete_partition",
         "seed": "solotable.cli.data.seed",
         "tail": "solotable.cli.jobs.deliver:tail",
     },

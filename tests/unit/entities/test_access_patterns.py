@@ -125,3 +125,31 @@ def test_the_table() -> None:
     assert found["before"].cost == "1 RCU per 4 KB read"
     assert found["red_above"].arguments == ("rank: int", "limit: int = 3")
     assert found["ranked"].arguments == ("colour: Colour", "rank: int")
+
+
+def test_a_mixed_query_shows_every_part() -> None:
+    hub = Table("Hub")
+
+    class Repo(Entity, table=hub):
+        key = Key("REPO#{name}", "REPO#{name}")
+        name: str
+
+    class Issue(Entity, table=hub):
+        key = Key("REPO#{name}", "ISSUE#{number:06d}")
+        name: str
+        number: int
+        state: str = "open"
+
+        @pattern
+        @classmethod
+        def with_repo(cls, name: str, number: int) -> Query[Any]:
+            """Issues with their repository."""
+            issues = cls.key.query(name=name).since(number=number).where(lambda issue: issue.state == "open")
+            return issues | Repo.key.query(name=name)
+
+    (row,) = access_patterns([hub])
+    assert row.key_condition == (
+        'PK = REPO#{name} AND SK BETWEEN "ISSUE#{number}" AND "ISSUE$" OR '
+        "PK = REPO#{name} AND SK = REPO#{name}"
+    )
+    assert (row.filters, row.cost) == (("state",), "0.5 RCU per 4 KB read, dropped rows included")

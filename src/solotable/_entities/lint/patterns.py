@@ -6,7 +6,7 @@ ST102, ST303, ST501, ST502 and ST902. The linter calls patterns with samples and
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
@@ -66,7 +66,7 @@ def _check(
         yield from [
             each
             for pattern_range in ranges
-            for each in _foreign_items(plan, pattern, pattern_range, by_index)
+            for each in _foreign_items(plan, pattern, pattern_range, by_index, [one.plan for one in queries])
         ]
     except DataError as error:
         yield _cannot_check(plan, pattern, _sentence(error))
@@ -86,10 +86,11 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
             query = bound(**arguments)
         except (DataError, DeclarationError) as error:
             raise _Unserved(str(error)) from error
-        reason = unserved(query) or _unfiltered(query)
-        if reason is not None:
-            raise _Unserved(reason)
-        queries.append(query)
+        for part in query.parts:
+            reason = unserved(part) or _unfiltered(part)
+            if reason is not None:
+                raise _Unserved(reason)
+            queries.append(part)
     return queries
 
 
@@ -98,12 +99,17 @@ def _foreign_items(
     pattern: Pattern,
     pattern_range: PatternRange,
     by_index: Mapping[str | None, list[EntityPath]],
+    mixed: Sequence[Plan],
 ) -> Iterator[Finding]:
+    """Find the entities whose items a range reads and drops; those of a mixed query's parts are rows."""
     plan = pattern_range.key.plan
     if plan.table is not owner.table:
         by_index = entity_keys(plan.table)  # a pattern may return the query of another table's entity
     for other in by_index.get(pattern_range.key.index, []):
-        if are_related(plan, other.plan) or (overlap := pattern_range.overlap_with(other)) is None:
+        if (
+            any(are_related(each, other.plan) for each in mixed)
+            or (overlap := pattern_range.overlap_with(other)) is None
+        ):
             continue
         example = f" ({key})" if (key := format_key(other, overlap.texts)) else ""
         yield make_finding(
@@ -112,7 +118,7 @@ def _foreign_items(
             f"{owner.name}.{pattern.name} reads {pattern_range.described}, which reaches "
             f"{other.plan.name}.{other.path.name}{example}: you pay for those items and the store drops "
             f"them; give "
-            f"{plan.name} a separate prefix or partition, or read both with "
+            f"{plan.name} a separate prefix or partition, or read both with query | query or "
             f"db.collection({_collection_arguments(pattern_range.key, other)}, ...).",
             plan=owner,
             at=pattern.function,

@@ -5,7 +5,7 @@ It calls patterns with samples, so a key condition shows `{name}` in place of an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,21 +56,26 @@ def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
     """Describe one pattern; if that fails, the key condition has the reason."""
     try:
         kinds = argument_types(plan.entity, pattern)
-        query, symbols = _symbolic(plan, pattern, kinds)
+        parts = _symbolic(plan, pattern, kinds)
     except Exception as error:  # noqa: BLE001  # a pattern is the user's code and may raise anything
         return _undescribed(plan, pattern, error)
-    path, index = query.path, query.path.index
-    filters = () if query.filter is None else tuple(dict.fromkeys(str(p[0]) for p in paths_of(query.filter)))
+    first = parts[0][0]
+    filtered = [query.filter for query, _ in parts if query.filter is not None]
+    conditions = [
+        key_condition(query.path, symbols, query.sort_range, tenant=query.plan.tenant)
+        for query, symbols in parts
+    ]
     return AccessPattern(
         name=f"{plan.name}.{pattern.name}",
         table=plan.table.name,
         arguments=_arguments(pattern, kinds),
-        index=None if index is None else index.name,
-        key_condition=key_condition(path, symbols, query.sort_range, tenant=plan.tenant),
-        direction="ascending" if query.forward else "descending",
-        projection=_projection(plan, query),
-        filters=filters,
-        cost=_cost(plan, query, symbols),
+        index=None if first.path.index is None else first.path.index.name,
+        # The parts of a mixed query share their partition.
+        key_condition=" OR ".join(dict.fromkeys(conditions)),
+        direction="ascending" if first.forward else "descending",
+        projection=_projection(first.plan, first),
+        filters=tuple(dict.fromkeys(str(path[0]) for each in filtered for path in paths_of(each))),
+        cost=_cost(parts),
         summary=pattern.summary,
     )
 
@@ -97,7 +102,11 @@ def key_condition(
     return " AND ".join(term for term in terms if term)
 
 
-def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Query[Any], dict[str, Any]]:
+#: A query, or a part of a mixed query, with the values of its arguments to show.
+_Symbolic = tuple[Query[Any], dict[str, Any]]
+
+
+def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> list[_Symbolic]:
     """Call a pattern twice; the key parts that change are arguments, the others are constants."""
     rounds: list[tuple[dict[str, Any], Query[Any]]] = []
     wanted = [each for each in pattern.parameters if each.default is each.empty]
@@ -118,15 +127,18 @@ def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Q
                 return _Symbol(f"{{{name}}}")
         return one if one == two else _Symbol(f"{{computed {field}}}")
 
-    symbols = {
-        name: symbol(name, value, other_query.arguments.get(name)) for name, value in query.arguments.items()
-    }
-    given = query.sort_range
-    if given is not None and other_query.sort_range is not None:
-        pairs = zip(given.values, other_query.sort_range.values, strict=True)
-        shown = tuple(symbol(given.field, one, two) for one, two in pairs)
-        query = replace(query, sort_range=SortRange(given.verb, given.field, shown))
-    return query, symbols
+    def shown(part: Query[Any], other: Query[Any]) -> _Symbolic:
+        symbols = {
+            name: symbol(name, value, other.arguments.get(name)) for name, value in part.arguments.items()
+        }
+        given = part.sort_range
+        if given is not None and other.sort_range is not None:
+            pairs = zip(given.values, other.sort_range.values, strict=True)
+            values = tuple(symbol(given.field, one, two) for one, two in pairs)
+            part = replace(part, sort_range=SortRange(given.verb, given.field, values))
+        return part, symbols
+
+    return [shown(*both) for both in zip(query.parts, other_query.parts, strict=True)]
 
 
 class _Symbol(str):
@@ -270,17 +282,20 @@ def _fetches(plan: Plan, query: Query[Any]) -> bool:
     return not needed <= projected
 
 
-def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
+def _cost(parts: Sequence[_Symbolic]) -> str:
     """Describe the cost of a read of unknown items."""
+    query, symbols = parts[0]
+    plan = query.plan
     rate = "1 RCU" if query.consistently else "0.5 RCU"
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
     one = query.path.index is None and query.sort_range is None and fields >= set(query.path.parts)
+    one = one and len(parts) == 1
     text = f"{rate} per 4 KB{' of one item' if one else ' read'}"
     if not one and (queries := _queries(query, symbols)):
         text += f", {queries}"
-    if _fetches(plan, query):
+    if any(_fetches(part.plan, part) for part, _ in parts):
         text += ", and 0.5 RCU per item fetched"
-    return f"{text}, dropped rows included" if query.filter is not None else text
+    return f"{text}, dropped rows included" if any(part.filter is not None for part, _ in parts) else text
 
 
 def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:

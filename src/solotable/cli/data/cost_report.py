@@ -52,7 +52,7 @@ def sum_written_bytes(sent: Sequence[Exchange]) -> int:
     return total
 
 
-def measure(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
+def measure(sent: Sequence[Exchange], where: str, *plans: Plan) -> dict[str, Any]:
     """Sum the reported units, and count the items read, filtered, of other entities, and returned."""
     reads, writes = Units(), Units(writes=True)
     read = filtered = others = 0
@@ -65,7 +65,7 @@ def measure(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
         if isinstance(each.request, Query):
             read += each.reply.scanned
             filtered += each.reply.scanned - each.reply.count
-            others += _count_others(each.reply, plan)
+            others += _count_others(each.reply, plans)
         elif isinstance(each.request, GetItem):
             read += each.reply.item is not None
     found: dict[str, Any] = {"where": where, "requests": len(sent)}
@@ -80,13 +80,14 @@ def measure(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
     return found | report_units(reads) | counts
 
 
-def _count_others(reply: Any, plan: Plan) -> int:
+def _count_others(reply: Any, plans: Sequence[Plan]) -> int:
     """Count items of other entities; the store drops them after the read is paid for."""
-    table = plan.table
+    table = plans[0].table
     if table.tag_required:
         tags = [item.get(table.internal_tag) for item in decode_items(reply.items or ())]
-        return sum(tag is not None and tag != plan.tag_value for tag in tags)
-    return sum(not plan.recognises(item) for item in decode_items(reply.items or ()))
+        ours = [plan.tag_value for plan in plans]
+        return sum(tag is not None and tag not in ours for tag in tags)
+    return sum(not any(plan.recognises(item) for plan in plans) for item in decode_items(reply.items or ()))
 
 
 def _reported_units(exchange: Exchange) -> Units:

@@ -124,7 +124,8 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
     if subject.target.db is not None:
         with subject.target.open(subject.tables, plan.table, metered=True) as opened:
             opened.store.page(query, limit=items)
-            explanation["measured"] = measure(opened.recorder.exchanges, opened.url.text, plan)
+            plans = [part.plan for part in query.parts]
+            explanation["measured"] = measure(opened.recorder.exchanges, opened.url.text, *plans)
     return explanation
 
 

@@ -143,7 +143,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
         raise click.UsageError(
             f"--cursor needs the secret that signed it; pass --cursor-secret or set {VARIABLE}."
         )
-    columns = _columns(plan, wanted)
+    columns = _columns(wanted)
     with target.open(tables, plan.table, secret=secret) as opened:
         if everything:
             rows = (row_of(row) for row in opened.store.all(wanted, unknown=unknown))
@@ -303,8 +303,10 @@ def _apply_order(query: Query[Any], *, reverse: bool, consistent: bool) -> Query
         raise click.UsageError(str(error)) from None
 
 
-def _columns(plan: Plan, query: Query[Any]) -> list[str]:
-    return list(plan.entity.model_fields if query.view is None else query.view.model_fields)
+def _columns(query: Query[Any]) -> list[str]:
+    if query.view is not None:
+        return list(query.view.model_fields)
+    return list(dict.fromkeys(name for part in query.parts for name in part.plan.entity.model_fields))
 
 
 def _note_next_page(cursor: str | None, signed: str | None, *, as_json: bool) -> None:

@@ -524,3 +524,26 @@ def test_samples_are_aware_moments() -> None:
 
     table, _ = one_pattern(at)
     assert of(table, "ST501", "ST902") == []
+
+
+def test_the_parts_of_a_mixed_query_are_not_foreign() -> None:
+    table = Table("Mixed")
+
+    class Survey(Entity, table=table):
+        key = Key("T#{tenant}", "SURVEY#{survey_id}")
+        tenant: str
+        survey_id: str
+
+    class Section(Entity, table=table):
+        key = Key("T#{tenant}", "SURVEY#{survey_id}#SECTION#{section_id}")
+        tenant: str
+        survey_id: str
+        section_id: str
+
+        @pattern
+        @classmethod
+        def with_surveys(cls, tenant: str) -> Query[Any]:
+            """The surveys of a tenant with their sections."""
+            return Survey.key.query(tenant=tenant) | cls.key.query(tenant=tenant)
+
+    assert of(table, "ST102") == []
