@@ -48,8 +48,6 @@ class _AttributeSet(NamedTuple):
     get: Callable[[Item], tuple[AttributeValue, ...]] | None
     decoders: tuple[Callable[[AttributeValue], Any], ...]
     unknown: tuple[str, ...]
-    #: Fields that only the primary key contains.
-    from_key: tuple[str, ...]
     #: Keys of indexes on which this class has no Key.
     index_keys: tuple[str, ...]
 
@@ -107,8 +105,6 @@ class ItemDecoder:
             except (KeyError, *CODEC_ERRORS):
                 # An attribute is NULL or does not fit the model; the slow path finds the error.
                 values = self._decode_slowly(item)
-        if found.from_key:
-            values = self._with_key(values, found.from_key, item)
         if self._trusted and len(values) == len(self._all):
             entity = self._construct(values)
         else:
@@ -126,7 +122,10 @@ class ItemDecoder:
     def _attribute_set(self, item: Item) -> _AttributeSet:
         """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
         present = [(name, each.wire) for name, each in self._attributes.items() if each.wire in item]
-        filled = any(each.missing is not None and each.wire not in item for each in self._attributes.values())
+        filled = any(
+            (each.missing is not None or name in self._in_key) and each.wire not in item
+            for name, each in self._attributes.items()
+        )
         # itemgetter of a single name does not return a tuple.
         fast = len(present) > 1 and not filled
         found = _AttributeSet(
@@ -134,11 +133,6 @@ class ItemDecoder:
             get=itemgetter(*(wire for _, wire in present)) if fast else None,
             decoders=tuple(self._decoders[name] for name, _ in present),
             unknown=tuple(name for name in item if name not in self._names),
-            from_key=tuple(
-                name
-                for name, each in self._attributes.items()
-                if name in self._in_key and each.wire not in item
-            ),
             index_keys=tuple(name for name in item if name in self._other_keys),
         )
         if len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS:
@@ -160,19 +154,18 @@ class ItemDecoder:
 
     def _decode_slowly(self, item: Item) -> dict[str, Any]:
         values: dict[str, Any] = {}
+        in_key: dict[str, Any] | None = None
         for name, attribute in self._attributes.items():
             value = item.get(attribute.wire)
             if value is not None:
                 values[name] = attribute.decode(value)
+            elif name in self._in_key:
+                in_key = (self._primary.parse(item) or {}) if in_key is None else in_key
+                if name in in_key:
+                    values[name] = in_key[name]
             elif attribute.missing is not None:
                 values[name] = attribute.missing()
         return values
-
-    def _with_key(self, values: dict[str, Any], names: tuple[str, ...], item: Item) -> dict[str, Any]:
-        """Return the values with those of fields that only the key contains, in the order of the fields."""
-        parsed = self._primary.parse(item) or {}
-        found = {**values, **{name: parsed[name] for name in names if name in parsed}}
-        return {name: found[name] for name in self._attributes if name in found}
 
     def _construct(self, values: dict[str, Any]) -> Entity:
         entity = self._entity.__new__(self._entity)
