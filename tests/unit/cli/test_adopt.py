@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterable
 from pathlib import Path
@@ -288,3 +289,38 @@ def test_settings_of_the_table_are_declared(run: Run) -> None:
         "gone: Annotated[datetime, TTL()]",
     ):
         assert text in found["models"]
+
+
+def test_the_report_shows_counts_examples_and_what_it_left_out(run: Run) -> None:
+    create([*photos(), {"PK": "odd", "SK": "a#b#c#d"}, {"PK": "odd", "SK": "a#b"}])
+    done = run("adopt", FILE, "--out", "models.py")
+    assert "Table Live: 15 items sampled of about 15." in done.out
+    assert "No library recognised." in done.out
+    assert "Photo: 6 items (40 %)" in done.out
+    assert re.search(
+        r"^  for example PK = USER#\w+, SK = PHOTO#\w+#2026-01-0\dT10:00:00.000Z$", done.out, re.MULTILINE
+    )
+    assert "high confidence" in done.out
+    assert "low confidence" in done.out
+    assert "Wrote models.py" in done.err
+
+
+def test_fields_with_names_that_python_or_the_library_reserves_are_renamed(run: Run, tmp_path: Path) -> None:
+    names = ("class", "plan", "key", "date", "copy", "model_dump", "version", "where", "by-x", "2nd")
+    create({"PK": f"USER#{n}", "SK": "PROFILE", "id": str(n)} | dict.fromkeys(names, "x") for n in range(3))
+    found = run("adopt", FILE, "--json", "--out", "models.py").json
+    assert found["unchanged"] == 3
+    assert all(each["declared"] for each in found["entities"])
+    models = runpy.run_path(str(tmp_path / "models.py"))
+    attributes = models["User"].plan().attributes.values()
+    assert set(names) <= {attribute.wire for attribute in attributes}
+
+
+def test_names_and_values_of_the_table_are_only_data_in_the_file(run: Run) -> None:
+    text = '"""); raise SystemExit("ran") #'
+    create(
+        {"PK": f"A#{text}", "SK": f"{text}#{n}\n#x", text: "x", "a\nraise SystemExit": {"b": text}}
+        for n in range(3)
+    )
+    done = run("adopt", FILE, "--json")
+    assert done.json["sampled"] == 3

@@ -188,7 +188,8 @@ def _identifier(name: str, taken: Iterable[str]) -> str:
     'placed_at'
     """
     plain = "_".join(_WORDS.findall(name)).lower()
-    if not plain or plain[0].isdigit():
+    # Pydantic warns of fields in these namespaces.
+    if not plain or plain[0].isdigit() or plain.startswith(("model_dump", "model_validate")):
         plain = f"field_{plain}".rstrip("_")
     found, number = plain, 2
     while found in taken or keyword.iskeyword(found):

@@ -47,12 +47,17 @@ class Adoption:
 def adopt(sample: TableSample) -> Adoption:
     """Infer the models of a sample, declare them, and check them against its items."""
     inferred = infer_table(sample)
+    reserved = frozenset(dir(Entity))
     while True:
-        text = models_file(inferred, _reserved_names())
+        text = models_file(inferred, reserved)
         try:
             table = _declare(text)
         except DeclarationError as error:
-            inferred = _weaken(inferred, error)
+            field = _rejected_field(inferred, error)
+            if field is not None and field not in reserved:
+                reserved |= {field}  # the next file has another name for it
+            else:
+                inferred = _weaken(inferred, error)
         else:
             check = check_items(table, sample.items)
             return Adoption(inferred=inferred, text=text, check=check, findings=_findings(table))
@@ -62,16 +67,19 @@ def _findings(table: Table) -> list[Finding]:
     return [each for each in lint(table) if each.code not in ON_REQUEST]
 
 
-def _reserved_names() -> frozenset[str]:
-    return frozenset(dir(Entity))
-
-
 def _declare(text: str) -> Table:
     """Run a models file that was just written, and return its table."""
     module = ModuleType("adopted_models")
     exec(compile(text, "models.py", "exec", dont_inherit=True), vars(module))  # noqa: S102 - our own text
     table: Table = module.table
     return table
+
+
+def _rejected_field(inferred: InferredTable, error: DeclarationError) -> str | None:
+    """Return the field that an error names after its entity, as in `Order.version`; None for a key."""
+    found = _REJECTED.match(str(error))
+    keys = {"key", *(key_name(each) for entity in inferred.entities for each in entity.indexes)}
+    return None if found is None or found[2] in keys else found[2]
 
 
 def _weaken(inferred: InferredTable, error: DeclarationError) -> InferredTable:
@@ -129,6 +137,7 @@ def _entity_lines(entity: InferredEntity, inferred: InferredTable) -> list[str]:
         f"{entity.name}: {plural(len(entity.items), 'item')} ({share} %), {entity.average_bytes:,} bytes on "
         f"average, {entity.largest_bytes:,} at most; {entity.confidence} confidence",
         f"  key  {_shown_key(entity.key, inferred)}",
+        f"  for example {_example(entity, inferred)}",
     ]
     if entity.problem is not None:
         lines.append(
@@ -144,6 +153,13 @@ def _entity_lines(entity: InferredEntity, inferred: InferredTable) -> list[str]:
         time = f" {attribute.time}" if attribute.time else ""
         lines.append(f"  - {on_one_line(attribute.name)}: {attribute.annotation}{time}{optional}")
     return lines
+
+
+def _example(entity: InferredEntity, inferred: InferredTable) -> str:
+    sample = inferred.sample
+    names = [name for name in (sample.partition, sample.sort) if name is not None]
+    values = [f"{name} = {next(iter(entity.items[0][name].values()))}" for name in names]
+    return on_one_line(", ".join(values))
 
 
 def _shown_key(key: InferredKey, inferred: InferredTable) -> str:
@@ -198,6 +214,7 @@ def _entity_json(entity: InferredEntity, inferred: InferredTable) -> dict[str, A
         "average_bytes": entity.average_bytes,
         "largest_bytes": entity.largest_bytes,
         "key": _shown_key(entity.key, inferred),
+        "example": _example(entity, inferred),
         "indexes": [
             {
                 "index": each.index.name if each.index else None,
