@@ -64,7 +64,7 @@ def tag_items(  # noqa: PLR0913 - the settings of a job, each by name
         raise DataError(f"rate must be above 0 units per second, got {rate}.")
     if segments < 1 or budget < 1:
         raise DataError(f"segments and budget must be at least 1, got {segments} and {budget}.")
-    job = _Job(db=db, table=table, budget=budget, dry_run=dry_run, progress=progress)
+    job = _TagJob(db=db, table=table, budget=budget, dry_run=dry_run, progress=progress)
     job.starts = _parse(resume, table) if resume is not None else dict.fromkeys(range(segments))
     job.segments = len(job.starts)
     job.finished = {segment for segment, start in job.starts.items() if start == _END}
@@ -90,7 +90,7 @@ _END: Item = {"": {"BOOL": True}}
 
 
 @dataclass(kw_only=True)
-class _Job:
+class _TagJob:
     """One running job, shared by the threads of its segments."""
 
     db: AdminStore

@@ -1,4 +1,4 @@
-"""Add type tags to items that have none, one page of a scan at a time; nothing else of an item changes."""
+"""Add type tags to items that have none, a page of a scan at a time; nothing else changes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]
         table=work.scope.table(table),
         key={name: item[name] for name in table.key_names},
         update=Update((Assign(path, Const(plan.tag_value)),), creates=True),
-        # The key decides which entity it is and never changes, so a concurrent write is no conflict.
+        # The key decides which entity it is and never changes, so a concurrent write cannot conflict.
         condition=And((Exists((table.partition.name,)), Not(Exists(path)))),
         capacity="NONE" if work.pace is None else "TOTAL",
     )
