@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from solotable import FROM_SCOPE, Database, Entity, Index, Key, SoftDelete, Store, Table, Version
+from solotable import FROM_SCOPE, Database, Entity, Index, Key, SoftDelete, Store, Table, Version, one_of
 from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
@@ -210,3 +210,16 @@ def test_every_item_that_the_store_writes_is_read(db: Database, name: str) -> No
     resident = db.put(Resident(name=name, house=7, city="Bern"))
     assert list(db.page(Resident.by_city.query(city="Bern"))) == [resident]
     assert db.get(Resident, name=name, house=7) == resident
+
+
+def test_a_set_of_options_has_one_order_in_every_process() -> None:
+    """A cursor is bound to the condition of its query."""
+    from solotable._entities.patterns.conditions import record
+    from solotable._expressions.ast import Const, In
+
+    names = {f"name{number}" for number in range(40)}
+    condition = record(Person.plan(), lambda person: one_of(person.city, names))
+    assert isinstance(condition, In)
+    assert [each.value for each in condition.options if isinstance(each, Const)] == [
+        {"S": name} for name in sorted(names)
+    ]

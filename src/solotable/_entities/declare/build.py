@@ -41,6 +41,23 @@ if TYPE_CHECKING:
     from .entity import Declaration, Entity
 
 MemberT = TypeVar("MemberT")
+#: The options of the verbs that take the parts of a primary key by name.
+RESERVED_PARTS = frozenset(
+    {
+        "add",
+        "append",
+        "consistent",
+        "default",
+        "delete",
+        "prepend",
+        "reason",
+        "remove",
+        "set",
+        "set_if_missing",
+        "version",
+        "where",
+    }
+)
 _ROLES = ("version", "ttl", "created", "updated")
 
 
@@ -132,6 +149,7 @@ def _draft(entity: type[Entity], declared: Declaration, tenant: str | None) -> D
         for each, info in infos.items()
     }
     keys = _keys(entity, table, attributes, annotations)
+    _check_model(entity, keys["key"])
     if tenant is not None:
         _check_tenant(name, tenant, infos, keys)
     for each, attribute in attributes.items():
@@ -177,6 +195,30 @@ def _with_format(info: FieldInfo) -> Any:
     """Return the type of a field, with the format of its time if one is declared."""
     formats = [meta for meta in info.metadata if isinstance(meta, Iso | Epoch)]
     return Annotated[info.annotation, formats[0]] if formats else info.annotation
+
+
+def _check_model(entity: type[Entity], primary: AccessPath) -> None:
+    """Reject a model whose values would be lost, and names that the store uses itself."""
+    from .entity import Entity as Base
+
+    name = entity.__name__
+    if entity.model_config.get("extra") == "allow":
+        raise DeclarationError(
+            f"{name} has extra='allow', but the store writes only declared fields; declare a field such as "
+            f"`more: dict[str, Any] = {{}}`, and remove extra='allow'."
+        )
+    for each in entity.model_fields:
+        if hasattr(Base, each):
+            raise DeclarationError(
+                f"{name}.{each} hides {each} of Entity; rename the field, and keep the attribute's name with "
+                f"Attr({each!r})."
+            )
+    for part in primary.parts:
+        if part in RESERVED_PARTS:
+            raise DeclarationError(
+                f"{name}.key has the part {part!r}, which is an option of get(), update() and other verbs; "
+                f"rename the field, and keep the attribute's name with Attr({part!r})."
+            )
 
 
 def _members(entity: type[Entity], kind: type[MemberT]) -> dict[str, MemberT]:

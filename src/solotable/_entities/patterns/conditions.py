@@ -6,7 +6,7 @@ recorded condition has no truth value: `and`, `or`, `not` and `in` raise an erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from solotable._entities.keys.ranges import SortRange, Verb, rounded
@@ -246,6 +246,9 @@ def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
     """Return whether a value is one of up to 100 options; use it only in a condition."""
     found = _recorder(value, "one_of")
     operands = tuple(found._value(option) for option in options)
+    if isinstance(options, Set):
+        # A cursor is bound to its condition, and every process has another order of sets.
+        operands = tuple(sorted(operands, key=repr))
     if not 0 < len(operands) <= MOST_IN_OPERANDS:
         raise DeclarationError(f"one_of() takes 1 to {MOST_IN_OPERANDS} options, got {len(operands)}.")
     return cast(bool, Recorded(In(found._operand(), operands)))
