@@ -156,11 +156,11 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
             codec = replace(_scalar(site, time_scalar(time_format)), optional=codec.optional)
             step = time_format.step
     if Compressed in markers:
-        from .frames import compressed_codec
+        from .opaque.frames import compressed_codec
 
         codec = compressed_codec(site, codec, markers[Compressed])
     if Encrypted in markers:
-        from .encryption import secret_codec
+        from .opaque.encryption import secret_codec
 
         codec = secret_codec(site, codec)
     encode, decode, missing = codec.encode, codec.decode, codec.missing

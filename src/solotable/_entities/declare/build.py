@@ -35,7 +35,7 @@ from .plan import Draft, Plan
 from .table import Table, suggestion
 
 if TYPE_CHECKING:
-    from solotable._entities.codecs.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.encryption import ItemCipher
     from solotable._values import Item
 
     from .entity import Declaration, Entity
@@ -116,7 +116,7 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
     markers = {each.wire: each.encrypted for each in draft.attributes.values() if each.encrypted is not None}
     if not markers:
         return None
-    from solotable._entities.codecs.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.encryption import ItemCipher
 
     for each in draft.attributes.values():
         if each.encrypted is not None:

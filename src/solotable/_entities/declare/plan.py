@@ -30,7 +30,7 @@ from .fields import truncate
 from .table import Table
 
 if TYPE_CHECKING:
-    from solotable._entities.codecs.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.encryption import ItemCipher
     from solotable._entities.hooks import Hooks
     from solotable._entities.patterns.pattern import Pattern
 

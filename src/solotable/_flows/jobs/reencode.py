@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from solotable._entities.codecs.frames import unframe
+from solotable._entities.codecs.opaque.frames import unframe
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.soft_delete import DELETED_AT, HIDING

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
-from solotable._entities.codecs.frames import expand
+from solotable._entities.codecs.opaque.frames import expand
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Event, EventVerb

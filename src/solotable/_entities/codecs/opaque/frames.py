@@ -12,12 +12,11 @@ from base64 import b64decode, b64encode
 from dataclasses import replace
 from typing import Any, Final
 
+from solotable._entities.codecs.containers import Codec, FieldSite
 from solotable._entities.declare.field_storage import Compressed
 from solotable._values import AttributeValue, levels, value_size
 from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, StoredDataError
-
-from .containers import Codec, FieldSite
 
 _MAGIC: Final = b"\xd5ZS"
 #: Formats of frames; stored items have them, so a number never changes its meaning.

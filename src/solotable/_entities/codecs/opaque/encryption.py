@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from solotable._entities.codecs.containers import Codec, FieldSite
 from solotable._entities.declare.field_storage import Encrypted
 from solotable._expressions.ast import Action, Assign, Const, IfNotExists, SetOperand
 from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, StoredDataError
 
-from .containers import Codec, FieldSite
 from .frames import CIPHER, frame, pack, unframe, unpack
 
 
