@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 import pytest
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from solotable import (
     FROM_SCOPE,
@@ -15,6 +15,7 @@ from solotable import (
     Counter,
     Created,
     Database,
+    Encrypted,
     Entity,
     History,
     Index,
@@ -29,6 +30,7 @@ from solotable import (
     upgrade,
 )
 from solotable._protocol.requests import GetItem, PutItem, TransactWriteItems, UpdateItem
+from solotable.encryption import Keyring, generate_key
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotUnique, TransactionFailed
 
 from .opening import Opening, stale_keys
@@ -112,6 +114,27 @@ class Range(Entity, table=shop):
         if self.low > self.high:
             raise ValueError("low is above high")
         return self
+
+
+class Contact(Entity, table=shop):
+    """A validator that changes its value, which is part of an index key."""
+
+    key = Key("CONTACT#{contact_id}", "CONTACT")
+    by_mail = Key("MAIL#{mail}", "CONTACT", index="GSI1")
+    contact_id: str
+    mail: str
+
+    @field_validator("mail")
+    @classmethod
+    def _lower(cls, value: str) -> str:
+        return value.lower()
+
+
+class Patient(Entity, table=shop):
+    key = Key("PATIENT#{patient_id}", "PATIENT")
+    patient_id: str
+    name: str = ""
+    notes: Annotated[str | None, Encrypted(Keyring({"k": generate_key()}))] = None
 
 
 class Member(Entity, table=club):
@@ -246,6 +269,21 @@ def test_rules_of_the_model_hold_in_both_cases(store: Database) -> None:
     with pytest.raises(DataError, match="low is above high"):
         store.upsert(Range, range_id="r", set={"low": 6})
     assert store.upsert(Range, range_id="r", set={"low": 5}).low == 5
+
+
+def test_what_a_validator_returns_is_stored(store: Database, opening: Opening) -> None:
+    assert store.upsert(Contact, contact_id="c", set={"mail": "A@X"}).mail == "a@x"
+    assert store.upsert(Contact, contact_id="c", set={"mail": "B@X"}).mail == "b@x"
+    assert [each.mail for each in store.all(Contact.by_mail.query(mail="b@x"))] == ["b@x"]
+    assert stale_keys(opening, shop) == []
+
+
+def test_an_encrypted_field_is_stored_as_ciphertext(store: Database, opening: Opening) -> None:
+    for name in ("a", "b"):
+        found = store.upsert(Patient, patient_id="p", set={"name": name}, set_if_missing={"notes": "secret"})
+        assert (found.name, found.notes) == (name, "secret")
+    assert store.upsert(Patient, patient_id="p", set={"notes": "secret 2"}).notes == "secret 2"
+    assert "secret" not in repr(opening.raw(shop))
 
 
 def test_what_could_not_be_created_is_rejected(store: Database) -> None:
