@@ -11,7 +11,7 @@ from pydantic import Field
 
 from solotable import ANY, Database, Entity, Key, Table, Version, flow, hook
 from solotable._protocol.requests import PutItem, TransactWriteItems
-from solotable.errors import AlreadyExists, DataError, DeclarationError
+from solotable.errors import AlreadyExists, DataError, DeclarationError, TransactionCancelled
 
 from .opening import Opening
 
@@ -162,6 +162,19 @@ def test_a_transaction_runs_hooks_once_before_and_after_its_commit(store: Databa
         assert calls == []
     assert calls == ["before", "before", "before_update", "commit", "after A v1", "after B v1"]
     assert [store.require(Page, page_id=each).slug for each in "prq"] == ["a", "b", "c"]
+
+
+def test_a_transaction_that_is_planned_again_does_not_repeat_its_hooks(
+    store: Database, opening: Opening
+) -> None:
+    def conflict() -> None:
+        raise TransactionCancelled([{"Code": "TransactionConflict"}])
+
+    opening.spy.once(TransactWriteItems, conflict)
+    with store.transaction() as tx:
+        tx.put(Page(page_id="p", title="A"))
+    assert calls == ["before", "after A v1"]
+    assert len(opening.spy.of(TransactWriteItems)) == 2
 
 
 def test_what_cannot_run_hooks_rejects_the_entity(store: Database) -> None:

@@ -31,6 +31,8 @@ ResultT = TypeVar("ResultT")
 
 #: Short writes; committing them as a group is faster than one by one.
 _GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
+#: Requests that the runner answers itself.
+_LOCAL = frozenset({Sleep, ConcurrentReads, HookCall})
 #: The largest page that is read within a few milliseconds.
 _SHORT_PAGE = 1000
 #: The number of consecutive short reads before other tasks get to run.
@@ -50,16 +52,7 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
             return cast(ResultT, done.value)
         pending_error = None
         try:
-            if type(request) is Sleep:
-                (engine.capabilities.sleep or time.sleep)(request.seconds)
-                reply = None
-            elif type(request) is HookCall:
-                request.check_blocking()
-                reply = None if request.function is None else request.function(*request.arguments)
-            elif type(request) is ConcurrentReads:
-                reply = [_outcome(engine, read) for read in request.reads]
-            else:
-                reply = engine.handle(request)
+            reply = engine.handle(request) if type(request) not in _LOCAL else _answer(request, engine)
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
@@ -82,17 +75,10 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None)
             return cast(ResultT, done.value)
         pending_error = None
         try:
-            if type(request) is Sleep:
-                await engine.sleep(request.seconds)
-                reply = None
-            elif type(request) is HookCall:
-                reply = None if request.function is None else request.function(*request.arguments)
-                if request.is_async and reply is not None:
-                    reply = await reply
-            elif type(request) is ConcurrentReads:
-                reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
-            else:
+            if type(request) not in _LOCAL:
                 reply = await engine.handle(request)
+            else:
+                reply = await _answer_async(request, engine)
         except (ServiceError, TransportError) as error:
             pending_error = error
         except BaseException:
@@ -100,6 +86,27 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None)
             pending_error = _wrong_yield(request)
             if pending_error is None:
                 raise
+
+
+def _answer(request: Any, engine: Engine) -> Any:
+    """Answer a request that the runner does not send."""
+    if type(request) is Sleep:
+        (engine.capabilities.sleep or time.sleep)(request.seconds)
+        return None
+    if type(request) is ConcurrentReads:
+        return [_outcome(engine, read) for read in request.reads]
+    request.check_blocking()
+    return None if request.function is None else request.function(*request.arguments)
+
+
+async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
+    """Answer a request that the runner does not send."""
+    if type(request) is Sleep:
+        return await engine.sleep(request.seconds)
+    if type(request) is ConcurrentReads:
+        return await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
+    reply = None if request.function is None else request.function(*request.arguments)
+    return await reply if request.is_async and reply is not None else reply
 
 
 def _wrong_yield(request: object) -> TypeError | None:
