@@ -177,6 +177,16 @@ def test_times_are_stored_as_the_library_stores_them(opening: Opening) -> None:
     assert opening.only(Employee)["hired"] == {"S": "2026-01-02T03:04:05.678000+0000"}
 
 
+def test_a_time_has_the_precision_of_the_library_before_it_is_stored(opening: Opening) -> None:
+    db = opening(accounts)
+    finer = AT.replace(microsecond=678_901)
+    invoice = Invoice(account="A1", number=7, due=finer)
+    assert invoice.due == AT
+    returned = db.put(invoice)
+    assert returned == db.require(Invoice, account="A1", number=7)
+    assert db.update(Invoice, account="A1", number=7, set={"due": finer}).due == AT
+
+
 def test_an_item_without_the_type_of_its_library_is_not_touched(opening: Opening) -> None:
     db = opening(library)
     untyped = {name: value for name, value in BOOK.items() if not name.startswith("__edb")}

@@ -12,6 +12,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from solotable._entities.declare.annotations import arms_of, inner_metadata
@@ -43,8 +44,16 @@ class Preset:
     #: Attributes that every new item gets.
     constants: Item = field(default_factory=dict)
 
-    def complete(self, info: FieldInfo) -> FieldInfo:
-        """Return a field with the markers that the library implies and the model leaves out."""
+    def complete_model(self, entity: type[BaseModel]) -> None:
+        """Add to an entity's fields the markers that the library implies and the model leaves out."""
+        fields = entity.model_fields
+        implied = {name: self._complete(info) for name, info in fields.items()}
+        if any(implied[name] is not info for name, info in fields.items()):
+            fields.update(implied)
+            # A time format also validates: it truncates values to its precision.
+            entity.model_rebuild(force=True)
+
+    def _complete(self, info: FieldInfo) -> FieldInfo:
         given = {type(meta) for meta in (*info.metadata, *inner_metadata(info.annotation))}
         implied: list[Any] = []
         stamp = self.created if Created in given else self.updated if Updated in given else None

@@ -141,8 +141,6 @@ def _draft(entity: type[Entity], declared: Declaration, tenant: str | None) -> D
     """Compile fields and keys, and check each key against its table and the tenant."""
     name, table = entity.__name__, declared.table
     infos = entity.model_fields
-    if table.preset is not None:
-        infos = {each: table.preset.complete(info) for each, info in infos.items()}
     annotations = {each: _with_format(info) for each, info in infos.items()}
     attributes = {
         each: attribute_of(name, each, info, flat=declared.flat, by_alias=declared.by_alias)

@@ -123,6 +123,8 @@ class Entity(BaseModel):
                 )
             if not cls.__pydantic_complete__:
                 cls.model_rebuild()
+            if cls._declared.table.preset is not None:
+                cls._declared.table.preset.complete_model(cls)
             # Imported here, so that a program that only imports Entity does not load the codecs.
             from .build import build_plan
 
