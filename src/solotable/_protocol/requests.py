@@ -50,6 +50,8 @@ class PutItem(Request["replies.WroteItem"]):
     condition: Condition | None = None
     returns: ReturnValues = "NONE"
     returns_on_failure: bool = False
+    #: The bytes of the item, if the sender has computed them.
+    size: int | None = None
     capacity: CapacityReport = "NONE"
     collection: CollectionReport = "NONE"
 

@@ -144,6 +144,10 @@ class Plan:
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Encode field values to an item with its keys, or raise ItemTooLarge."""
+        return self.encode_sized(values, unknown)[0]
+
+    def encode_sized(self, values: Mapping[str, Any], unknown: Item | None = None) -> tuple[Item, int]:
+        """Encode field values to an item, and return its bytes too, or raise ItemTooLarge."""
         if self.abstract:
             raise DataError(f"{self.name} is abstract and has no items; write one of its subclasses.")
         item: Item = {**self.constants, **unknown} if unknown else {**self.constants}
@@ -170,7 +174,7 @@ class Plan:
             self.cipher.encrypt(item)
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
-        return item
+        return item, size
 
     def add_subclass(self, plan: Plan) -> None:
         """Add a subclass with the same primary key, whose items reads of this entity return."""

@@ -301,7 +301,7 @@ def _check_steps(steps: Sequence[_Step]) -> None:
 
 def _size(action: WriteAction) -> int:
     if isinstance(action, PutItem):
-        return item_size(action.item)
+        return item_size(action.item) if action.size is None else action.size
     size = item_size(action.key)
     if isinstance(action, UpdateItem):
         size += len(repr(action.update)) // 2

@@ -22,7 +22,7 @@ def merge_addition(action: WriteAction, addition: UpdateItem) -> WriteAction | N
         case DeleteItem():
             return action
         case PutItem():
-            return replace(action, item=_add_to_item(action.item, addition.update))
+            return replace(action, item=_add_to_item(action.item, addition.update), size=None)
         case UpdateItem():
             paths = {each.path for each in action.update.actions}
             if all(each.path not in paths for each in addition.update.actions):

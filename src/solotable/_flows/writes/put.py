@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from solotable._entities.declare.entity import Entity, set_private
+from solotable._entities.declare.entity import Entity, copy_entity, set_private
 from solotable._entities.declare.fields import truncate
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
@@ -50,6 +50,8 @@ class PreparedPut:
     after: Entity
     values: Mapping[str, Any]
     item: Item
+    #: The bytes of the item.
+    size: int
     #: The version that the caller read; None without a Version field.
     version: int | None
 
@@ -68,14 +70,14 @@ def prepare_put(scope: Scope, entity: Entity) -> PreparedPut:
     changed: dict[str, Any] = {}
     if plan.tenant is not None or plan.version is not None or plan.is_stamped:
         changed = {name: value for name, value in values.items() if before.get(name) is not value}
-    item = plan.encode(values, plan.kept(entity, values))
+    item, size = plan.encode_sized(values, plan.kept(entity, values))
     validated = plan.check(values)
     if validated is not None and validated != values:
         # The entity is a copy with changes, which has not run the validators.
         changed |= {name: value for name, value in validated.items() if values[name] != value}
         values = validated
-        item = plan.encode(values, plan.kept(entity, values))
-    return PreparedPut(plan, entity, entity.model_copy(update=changed), values, item, version)
+        item, size = plan.encode_sized(values, plan.kept(entity, values))
+    return PreparedPut(plan, entity, copy_entity(entity, changed), values, item, size, version)
 
 
 def put_entity(
@@ -103,7 +105,7 @@ def plan_unconditional_put(scope: Scope, entity: Entity) -> Write:
     """Return the write that puts an entity without a condition."""
     prepared = prepare_put(scope, entity)
     plan = prepared.plan
-    action = PutItem(table=scope.table(plan.table), item=prepared.item)
+    action = PutItem(table=scope.table(plan.table), item=prepared.item, size=prepared.size)
     return Write(
         plan=plan, verb="put", given=prepared.values, action=action, mine=entity, after=prepared.after
     )
@@ -180,6 +182,7 @@ def _plain_put(
             item=prepared.item,
             condition=all_of(conditions),
             returns_on_failure=True,
+            size=prepared.size,
         ),
         mine=prepared.mine,
         after=prepared.after,
@@ -201,8 +204,8 @@ def _with_carried(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
     unknown = {name: value for name, value in given.items() if name not in plan.carried} | carried
     after = prepared.after.model_copy()
     set_private(after, "unknown", unknown)
-    item = plan.encode(prepared.values, plan.kept(after, prepared.values))
-    return replace(prepared, after=after, item=item)
+    item, size = plan.encode_sized(prepared.values, plan.kept(after, prepared.values))
+    return replace(prepared, after=after, item=item, size=size)
 
 
 def _with_counters(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
@@ -214,8 +217,9 @@ def _with_counters(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
         for name in plan.counters
     }
     values = {**prepared.values, **counted}
-    item = plan.encode(values, plan.kept(prepared.mine, values))
-    return replace(prepared, after=prepared.after.model_copy(update=counted), values=values, item=item)
+    item, size = plan.encode_sized(values, plan.kept(prepared.mine, values))
+    after = prepared.after.model_copy(update=counted)
+    return replace(prepared, after=after, values=values, item=item, size=size)
 
 
 def delete_entity(

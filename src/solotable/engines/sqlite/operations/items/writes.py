@@ -97,7 +97,7 @@ def check_item_size(action: WriteAction) -> int:
     """Return the size of an item to put, or reject it; this needs no table."""
     if not isinstance(action, PutItem):
         return 0
-    size = item_size(action.item)
+    size = item_size(action.item) if action.size is None else action.size
     if size > LARGEST_ITEM:
         raise invalid("Item size has exceeded the maximum allowed size")
     return size
