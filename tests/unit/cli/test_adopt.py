@@ -12,6 +12,8 @@ import pytest
 
 from solotable._values import dump_item
 from solotable.engines import sqlite
+from solotable.systems.cms.entities import AuditEvent
+from solotable.testing import seed
 
 from .conftest import Run
 from .published_designs import DESIGNS
@@ -324,3 +326,29 @@ def test_names_and_values_of_the_table_are_only_data_in_the_file(run: Run) -> No
     )
     done = run("adopt", FILE, "--json")
     assert done.json["sampled"] == 3
+
+
+def test_the_inferred_keys_of_a_large_table_are_the_declared_ones(run: Run, tmp_path: Path) -> None:
+    cms: Any = AuditEvent.plan().table
+    with cms.open(f"sqlite:///{FILE}") as db:
+        for plan in cms.plans.values():
+            for tenant in ("acme", "zeta") if plan.tenant else ("",):
+                seed(db.tenant(tenant) if tenant else db, plan.entity, count=6)
+    found = run("adopt", FILE, "--json", "--out", "models.py").json
+    assert (found["problems"], found["unchanged"]) == ([], sum(found["recognised"].values()))
+    assert all(each["confidence"] == "high" for each in found["entities"])
+    inferred = runpy.run_path(str(tmp_path / "models.py"))["table"].plans
+    # A time that is marked Iso("us") has the same text with and without the format.
+    assert {tag: plan.describe() for tag, plan in inferred.items()} == {
+        tag: plan.describe().replace("{at:us}", "{at}") for tag, plan in cms.plans.items()
+    }
+    assert {tag: index_templates(plan) for tag, plan in inferred.items()} == {
+        tag: index_templates(plan) for tag, plan in cms.plans.items()
+    }
+
+
+def index_templates(plan: Any) -> set[tuple[str, ...]]:
+    return {
+        (path.index.name, *(each.template.text for each in (path.partition, path.sort) if each is not None))
+        for path in plan.indexes
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from solotable._entities.keys.parts.codecs import escape
@@ -19,6 +20,8 @@ _CAPITALS: Final = re.compile(r"[A-Z][A-Z_-]+")
 #: What may stand between a label and a value in one segment, such as `isbn_978`.
 _LABEL: Final = re.compile(r"[A-Za-z$][A-Za-z0-9$]*[_:=.-]")
 _DELIMITERS: Final = ("#", "|", "::", "/", "~", ":")
+#: The formats of times in templates, by the length of their texts.
+_PRECISIONS: Final = {20: "s", 24: "ms", 27: "us"}
 _KEY_NUMBER: Final = re.compile(r"0*(0|[1-9][0-9]*)")
 
 
@@ -222,7 +225,7 @@ def _spec(values: list[str], stored: list[Mapping[str, str]], notation: Notation
     """Return the format of a field whose values are these; None if it is another field."""
     if "S" in stored[0]:
         same = all(value == notation.text(each["S"]) for value, each in zip(values, stored, strict=True))
-        return "" if same else None
+        return "" if same else _time_spec(values, [each["S"] for each in stored])
     numbers = [_KEY_NUMBER.fullmatch(value) for value in values]
     if not all(
         found is not None and found[1] == each["N"] for found, each in zip(numbers, stored, strict=True)
@@ -231,6 +234,19 @@ def _spec(values: list[str], stored: list[Mapping[str, str]], notation: Notation
     widths = {len(value) for value in values}
     padded = any(len(value) > 1 and value.startswith("0") for value in values)
     return f"0{max(widths)}d" if padded and len(widths) == 1 else "d"
+
+
+def _time_spec(values: list[str], stored: list[str]) -> str | None:
+    """Return the precision of times in the key that the attribute stores with another one."""
+    spec = _PRECISIONS.get(len(values[0]))
+    try:
+        same = all(
+            datetime.fromisoformat(value) == datetime.fromisoformat(each) and len(value) == len(values[0])
+            for value, each in zip(values, stored, strict=True)
+        )
+    except (TypeError, ValueError):  # not times, or with and without an offset
+        return None
+    return spec if same and all(value.endswith("Z") for value in values) else None
 
 
 def _common_label(column: list[str]) -> str:

@@ -164,15 +164,16 @@ class _Names:
     """The field names of an entity: of its attributes, and of the values that only its key has."""
 
     reserved: frozenset[str]
+    #: All attributes of the entity, whose names other fields must not have.
+    attributes: frozenset[str]
     fields: dict[str, str] = field(default_factory=dict)
 
     def of(self, attribute: str, suggested: str = "") -> str:
         """Return the field of an attribute, or of a value with a suggested name."""
         found = self.fields.get(attribute)
         if found is None:
-            found = _identifier(
-                suggested or _FIELD_NAMES.get(attribute, attribute), self.reserved | set(self.fields.values())
-            )
+            taken = self.reserved | set(self.fields.values()) | (self.attributes - {attribute})
+            found = _identifier(suggested or _FIELD_NAMES.get(attribute, attribute), taken)
             self.fields[attribute] = found
         return found
 
@@ -200,7 +201,7 @@ def _identifier(name: str, taken: Iterable[str]) -> str:
 def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[str]) -> str:
     # A field named as a type would hide it from the fields below.
     taken = {"key", *_IMPORTS, *_BUILTINS, *(key_name(each) for each in entity.indexes)}
-    names = _Names(reserved=reserved | taken)
+    names = _Names(reserved=reserved | taken, attributes=frozenset(each.name for each in entity.attributes))
     options = ["table=table"]
     if entity.tag is not None and entity.tag != entity.name:
         options.append(f"tag={_quoted(entity.tag)}")
@@ -272,7 +273,7 @@ def _field(
     stamp = stamps.get(attribute.name)
     if stamp is not None and annotation == "datetime":
         markers.append(stamp)
-    elif spec and annotation == "datetime":
+    elif spec and spec[-1] == "d" and annotation == "datetime":
         annotation = "int"  # a number in a template has the format of the template
     elif attribute.time is not None and not (library == "pynamodb" and attribute.time.startswith("Iso")):
         markers.append(attribute.time)
