@@ -90,6 +90,8 @@ def test_items_of_electrodb_are_read_and_written_in_both_directions(
         assert [loan.copy_number for loan in loans] == [12]
         (author,) = db.all(Author.works.query(author_name="JANE AUSTEN"))
         assert author.country == "UK"
+        works = Author.works.query(author_name="Jane Austen") | Book.works.query(author_name="Jane Austen")
+        assert [type(each) for each in db.page(works, limit=10)] == [Author, Book, Book]
 
         db.put(emma)
         db.update(Book, isbn="978-P", set={"title": "Persuasion (annotated)", "pages": 300})

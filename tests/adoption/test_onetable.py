@@ -76,6 +76,11 @@ def test_items_of_onetable_are_read_and_written_in_both_directions(
         assert [user.id for user in users] == ["max", "zoe"]
         invoices = db.all(Invoice.key.query(account_id="A1").since(number=10))
         assert [invoice.number for invoice in invoices] == [12]
+        everything = (
+            Account.key.query(id="A1") | Invoice.key.query(account_id="A1") | User.key.query(account_id="A1")
+        )
+        types = [type(each).__name__ for each in db.page(everything, limit=10)]
+        assert types == ["Account", "Invoice", "Invoice", "User", "User"]
         (paid,) = db.all(Invoice.by_status.query(status="paid"))
         assert paid.total == 10
 

@@ -74,6 +74,8 @@ def test_items_of_pynamodb_are_read_and_written_in_both_directions(
             "max@example.org",
             "zoe@example.org",
         ]
+        mixed = Badge.key.query(email="zoe@example.org") | Employee.key.query(email="zoe@example.org")
+        assert [type(each) for each in db.page(mixed, limit=10)] == [Badge, Employee]
         (badge,) = db.all(Badge.key.query(email="zoe@example.org"))
         assert (badge.number, badge.issued_at, badge.doors) == ("7", HIRED, 3)
         later = db.all(Event.key.query(source="door").since(happened_at=HIRED.replace(hour=9)))

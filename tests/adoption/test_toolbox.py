@@ -57,6 +57,9 @@ def test_items_of_dynamodb_toolbox_are_read_and_written_in_both_directions(
         orders = list(db.all(Order.key.query(customer_id="zoe")))
         assert [order.order_id for order in orders] == ["O-1", "O-2"]
         assert orders[0].placed_at == datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+        profile = Customer.key.query(customer_id="zoe")
+        mixed = db.page(Order.key.query(customer_id="zoe") | profile, limit=10)
+        assert [type(each) for each in mixed] == [Order, Order, Customer]
         (sent,) = db.all(Order.by_status.query(status="sent"))
         assert sent.total == 7
 
