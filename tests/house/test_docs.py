@@ -73,6 +73,13 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in LINK.findall(text(page)) if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("folder", ["guide", "reference"])
+def test_the_index_links_every_page_once(folder: str) -> None:
+    pages = {f"{folder}/{page.name}" for page in (DOCS / folder).glob("*.md")}
+    links = [link for link in LINK.findall(text(DOCS / "index.md")) if link.startswith(f"{folder}/")]
+    assert sorted(links) == sorted(pages)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_source_files_named_on_a_page_exist(page: Path) -> None:
     paths = [f"/{name(path)}" for path in files()]
