@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._connect import connect, connect_async
     from ._entities.codecs.item_decoder import is_stored
+    from ._entities.codecs.opaque.blob import Blob
     from ._entities.declare.entity import Entity
-    from ._entities.declare.field_storage import Cipher, Compressed, Encrypted
+    from ._entities.declare.field_storage import Cipher, Compressed, Encrypted, Offloaded
     from ._entities.declare.fields import (
         FROM_SCOPE,
         TTL,
@@ -99,7 +100,8 @@ _MODULES = {
     "_entities.traits.soft_delete": ("SoftDelete",),
     "_entities.declare.entity": ("Entity",),
     "_entities.traits.events": ("Actor", "Event", "EventVerb", "Target"),
-    "_entities.declare.field_storage": ("Cipher", "Compressed", "Encrypted"),
+    "_entities.codecs.opaque.blob": ("Blob",),
+    "_entities.declare.field_storage": ("Cipher", "Compressed", "Encrypted", "Offloaded"),
     "_entities.declare.fields": (
         "FROM_SCOPE",
         "TTL",
@@ -189,6 +191,7 @@ __all__ = [
     "AsyncStore",
     "Attr",
     "BatchIncomplete",
+    "Blob",
     "Changed",
     "Changes",
     "Checkpoint",
@@ -234,6 +237,7 @@ __all__ = [
     "NotFound",
     "NotOurFile",
     "NotUnique",
+    "Offloaded",
     "Outbox",
     "OutcomeUnknown",
     "Page",

@@ -47,6 +47,14 @@ class ConcurrentReads(Request[list[Any]]):
     reads: tuple[Request[Any], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SaveBlobs(Request[None]):
+    """Store the contents of offloaded fields; the runner calls the storages."""
+
+    #: The blob, its storage and the name of the object.
+    blobs: tuple[tuple[Any, Any, str], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
     """The number of attempts of a request, and the source of randomness for the waits between them."""

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from solotable._flows.retry import ConcurrentReads, Flow, Sleep
+from solotable._flows.retry import ConcurrentReads, Flow, SaveBlobs, Sleep
 from solotable._flows.writes.hooked import HookCall
 from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
 from solotable._protocol.requests import (
@@ -32,7 +32,7 @@ ResultT = TypeVar("ResultT")
 #: Short writes; committing them as a group is faster than one by one.
 _GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
 #: Requests that the runner answers itself.
-_LOCAL = frozenset({Sleep, ConcurrentReads, HookCall})
+_LOCAL = frozenset({Sleep, ConcurrentReads, HookCall, SaveBlobs})
 #: The largest page that is read within a few milliseconds.
 _SHORT_PAGE = 1000
 #: The number of consecutive short reads before other tasks get to run.
@@ -95,6 +95,10 @@ def _answer(request: Any, engine: Engine) -> Any:
         return None
     if type(request) is ConcurrentReads:
         return [_outcome(engine, read) for read in request.reads]
+    if type(request) is SaveBlobs:
+        for blob, storage, name in request.blobs:
+            blob.save(storage, name)
+        return None
     request.check_blocking()
     return None if request.function is None else request.function(*request.arguments)
 
@@ -105,6 +109,10 @@ async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
         return await engine.sleep(request.seconds)
     if type(request) is ConcurrentReads:
         return await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
+    if type(request) is SaveBlobs:
+        for blob, storage, name in request.blobs:
+            await blob.asave(storage, name)
+        return None
     reply = None if request.function is None else request.function(*request.arguments)
     return await reply if request.is_async and reply is not None else reply
 

@@ -32,7 +32,7 @@ from solotable._entities.declare.annotations import (
     nests,
     parts,
 )
-from solotable._entities.declare.field_storage import Compressed, Encrypted
+from solotable._entities.declare.field_storage import Compressed, Encrypted, Offloaded
 from solotable._entities.declare.fields import (
     STEPS,
     TTL,
@@ -82,11 +82,12 @@ MARKERS: Final = (
     Attr,
     Compressed,
     Encrypted,
+    Offloaded,
     Iso,
     Epoch,
 )
 #: Markers that a field may have beside another.
-_COMBINED: Final = (Attr, Unique, Compressed, Encrypted, Iso, Epoch)
+_COMBINED: Final = (Attr, Unique, Compressed, Encrypted, Offloaded, Iso, Epoch)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -118,9 +119,10 @@ class Attribute:
     updated: bool = False
     counter: bool = False
     unique: Unique | None = None
-    #: The marker of a field that DynamoDB cannot compare: it is compressed or encrypted.
+    #: The marker of a field that DynamoDB cannot compare: it is compressed, encrypted or offloaded.
     compressed: Compressed | None = None
     encrypted: Encrypted | None = None
+    offloaded: Offloaded | None = None
     #: The codec of the content if that is a scalar; `decode` has better errors.
     scalar: Scalar | None = None
     #: The precision of a time in microseconds, if it is declared.
@@ -131,6 +133,8 @@ class Attribute:
         """The reason why DynamoDB cannot compare or change the value in place; None if it can."""
         if self.encrypted is not None:
             return "encrypted"
+        if self.offloaded is not None:
+            return "offloaded"
         return None if self.compressed is None else "compressed"
 
 
@@ -147,6 +151,11 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         from .pydantic_codecs import json_text
 
         codec = json_text(site, info.annotation, rest)
+    elif Offloaded in markers:
+        from .opaque.offloading import offloaded_codec
+
+        codec = offloaded_codec(site, markers[Offloaded])
+        codec = replace(codec, optional=type(None) in arms_of(info.annotation))
     else:
         codec = _compile(site, info.annotation, rest)
         time_format = markers.get(Iso) or markers.get(Epoch)
@@ -189,6 +198,7 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
         unique=markers.get(Unique),
         compressed=markers.get(Compressed),
         encrypted=markers.get(Encrypted),
+        offloaded=markers.get(Offloaded),
         scalar=codec.scalar,
         step=step,
     )
@@ -205,10 +215,12 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
             if type(meta) in found:
                 reject(site, f"is marked {type(meta).__name__} twice", "remove one of them")
             found[type(meta)] = meta
-    opaque = [marker.__name__ for marker in (Compressed, Encrypted) if marker in found]
+    opaque = [marker.__name__ for marker in (Offloaded, Compressed, Encrypted) if marker in found]
     roles = [marker.__name__ for marker in found if marker not in _COMBINED]
     if opaque and roles not in ([], ["Json"]):
         reject(site, f"is marked {opaque[0]} and {roles[0]}", "use a field for each")
+    if Offloaded in found:
+        _check_offloaded(site, info, [*opaque[1:], *roles])
     if opaque and Unique in found:
         what = f"is marked {opaque[0]} and Unique, but a lock item would hold its value"
         reject(site, what, "add a field with a keyed hash of the value and mark that Unique")
@@ -228,6 +240,16 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
             what = f"is stamped {stamp.__name__} but is of type {type_name(info.annotation)}"
             reject(site, what, "declare it as datetime")
     return found
+
+
+def _check_offloaded(site: FieldSite, info: FieldInfo, others: Sequence[str]) -> None:
+    arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]
+    if len(arms) != 1 or not getattr(arms[0], "__solotable_blob__", False):
+        what = f"is marked Offloaded but is of type {type_name(info.annotation)}"
+        reject(site, what, "declare it as Blob")
+    if others:
+        what = f"is marked Offloaded and {others[0]}"
+        reject(site, what, "compress or encrypt the content before you make the Blob, or in the storage")
 
 
 def _check_time_format(site: FieldSite, info: FieldInfo, found: Mapping[type, Any], *, moment: bool) -> None:
@@ -291,6 +313,8 @@ def _compile(site: FieldSite, annotation: Any, metadata: Sequence[Any] = ()) -> 
 
 
 def _adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
+    if getattr(annotation, "__solotable_blob__", False):
+        reject(site, "is a Blob without a storage", "write Annotated[Blob, Offloaded(storage)]")
     # Few entities have such a field; do not load Pydantic's TypeAdapter for the others.
     from .pydantic_codecs import adapted
 
@@ -410,7 +434,7 @@ def _members(site: FieldSite, model: type[pydantic.BaseModel]) -> list[Attribute
     ]
     taken: dict[str, str] = {}
     for attribute in attributes:
-        if attribute.version or attribute.created or attribute.updated or attribute.encrypted:
+        if _is_top_level(attribute):
             inner = replace(site, where=f"{site.where}.{attribute.field}")
             reject(
                 inner, "has a marker for fields that the store writes", "mark a field of the entity instead"
@@ -420,6 +444,12 @@ def _members(site: FieldSite, model: type[pydantic.BaseModel]) -> list[Attribute
             both = f"stores {first} and {attribute.field} as {attribute.wire!r}"
             reject(site, both, "give each another Attr(...)")
     return attributes
+
+
+def _is_top_level(attribute: Attribute) -> bool:
+    """Return whether only a field of an entity may have the markers of this one."""
+    stamped = attribute.version or attribute.created or attribute.updated
+    return stamped or attribute.encrypted is not None or attribute.offloaded is not None
 
 
 def _none() -> None:

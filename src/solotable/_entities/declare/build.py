@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic.fields import FieldInfo
@@ -36,6 +36,7 @@ from .table import Table, suggestion
 
 if TYPE_CHECKING:
     from solotable._entities.codecs.opaque.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.offloading import ItemBlobs
     from solotable._values import Item
 
     from .entity import Declaration, Entity
@@ -94,6 +95,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         derived=derived,
         schema_versions=versions,
         cipher=_cipher(entity, draft),
+        blobs=_blobs(entity, draft),
         hooks=hooks_of(entity),
         stamp_steps=_stamp_steps(draft, (roles["created"], roles["updated"])),
         truncated=_truncated(draft),
@@ -122,19 +124,35 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
         if each.encrypted is not None:
             # The repr of an entity goes into logs.
             entity.model_fields[each.field].repr = False
-    tenant = draft.tenant
-
-    def tenant_of(item: Item) -> str | None:
-        return None if tenant is None else entity.plan().tenant_of(item)
-
     return ItemCipher(
         owner=draft.name,
         table=draft.table.name,
         tag=draft.tag,
         key_names=draft.table.key_names,
         markers=markers,
-        tenant_of=tenant_of,
+        tenant_of=_tenant_of(entity, draft),
     )
+
+
+def _blobs(entity: type[Entity], draft: Draft) -> ItemBlobs | None:
+    """Return what finds the objects of offloaded fields; None without such a field."""
+    markers = {each.wire: each.offloaded for each in draft.attributes.values() if each.offloaded is not None}
+    if not markers:
+        return None
+    from solotable._entities.codecs.opaque.offloading import ItemBlobs
+
+    return ItemBlobs(
+        owner=draft.name, table=draft.table.name, markers=markers, tenant_of=_tenant_of(entity, draft)
+    )
+
+
+def _tenant_of(entity: type[Entity], draft: Draft) -> Callable[[Item], str | None]:
+    tenant = draft.tenant
+
+    def tenant_of(item: Item) -> str | None:
+        return None if tenant is None else entity.plan().tenant_of(item)
+
+    return tenant_of
 
 
 def _draft(entity: type[Entity], declared: Declaration, tenant: str | None) -> Draft:

@@ -161,7 +161,10 @@ class Entity(BaseModel):
             raise DataError(
                 f"{plan.name}.to_item() needs {plan.tenant}, which only a store fills in; set it."
             )
-        return plan.encode(values, self.unknown_attributes)
+        item = plan.encode(values, self.unknown_attributes)
+        if plan.blobs is not None:
+            plan.blobs.check_stored(item)
+        return item
 
     @property
     def unknown_attributes(self) -> Item:

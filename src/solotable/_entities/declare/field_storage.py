@@ -1,7 +1,9 @@
-"""Markers of fields that are stored in a form DynamoDB cannot look into: compressed or encrypted."""
+"""Markers of fields whose values DynamoDB cannot look into: compressed, encrypted or offloaded."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from solotable._values.lazy_dataclass import dataclass
@@ -70,3 +72,75 @@ class Encrypted:
                 f"Encrypted(keys) takes a Keyring, or an object with encrypt(), decrypt() and is_current(), "
                 f"got {type(self.keys).__name__}; write Encrypted(Keyring(...))."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object of a storage, as `BlobStorage.list` returns it."""
+
+    name: str
+    size: int
+    #: When it was stored or touched.
+    modified: datetime
+
+
+@runtime_checkable
+class BlobStorage(Protocol):
+    """Stores the contents of `Offloaded` fields as objects; `solotable.blobs` has three.
+
+    Names have lower-case letters, digits and `%_-~/`. The async methods must not block the event loop;
+    `solotable.blobs.BlockingStorage` adds them to a class with the other methods.
+    """
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of an object; None if there is none."""
+        ...
+
+    def put(self, name: str, data: bytes, media_type: str | None) -> None:
+        """Store an object durably, or replace it; its time is now."""
+        ...
+
+    def touch(self, name: str, media_type: str | None) -> bool:
+        """Set the time of an object to now; return whether it exists."""
+        ...
+
+    def delete(self, name: str, *, unless_modified_after: datetime) -> bool:
+        """Delete an object unless it was stored or touched after a time; return whether it was deleted."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose names start with a prefix, which is empty or ends with a slash."""
+        ...
+
+    async def aget(self, name: str) -> bytes | None:
+        """Return the content of an object like `get`."""
+        ...
+
+    async def aput(self, name: str, data: bytes, media_type: str | None) -> None:
+        """Store an object like `put`."""
+        ...
+
+    async def atouch(self, name: str, media_type: str | None) -> bool:
+        """Set the time of an object like `touch`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offloaded:
+    """Store a `Blob` in `storage` if it has more than `inline_bytes`, and in the item otherwise.
+
+    The item refers to the object by its checksum. `solotable.jobs.collect_blobs` deletes objects to which no
+    item refers any more.
+    """
+
+    storage: BlobStorage
+    inline_bytes: int = 32_768
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.storage, BlobStorage):
+            raise DeclarationError(
+                f"Offloaded(storage) takes a FolderStorage, a MemoryStorage, an S3Storage, or an object with "
+                f"the methods of BlobStorage, got {type(self.storage).__name__}."
+            )
+        if self.inline_bytes < 0:
+            raise DeclarationError(f"Offloaded(inline_bytes={self.inline_bytes!r}) must be at least 0.")

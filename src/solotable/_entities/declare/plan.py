@@ -31,6 +31,7 @@ from .table import Table
 
 if TYPE_CHECKING:
     from solotable._entities.codecs.opaque.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.offloading import ItemBlobs
     from solotable._entities.hooks import Hooks
     from solotable._entities.patterns.pattern import Pattern
 
@@ -96,10 +97,12 @@ class Plan:
     key_check: KeyCheck | None
     #: Encrypts and decrypts items; None without an encrypted field.
     cipher: ItemCipher | None = None
+    #: Finds the objects of offloaded fields; None without such a field.
+    blobs: ItemBlobs | None = None
     #: The methods to call before and after writes; None without hooks.
     hooks: Hooks | None = None
-    #: Compressed fields that are not encrypted.
-    compressed: tuple[Attribute, ...] = field(init=False)
+    #: Fields that a backfill compresses or offloads if they are stored plain.
+    reencoded: tuple[Attribute, ...] = field(init=False)
     #: The subclasses with the same primary key, by tag; reads of this entity return them too.
     subclasses: dict[str, Plan] = field(init=False)
     tag_value: AttributeValue = field(init=False)
@@ -129,7 +132,8 @@ class Plan:
         put(self, "subclasses", {})
         put(self, "tag_value", {"S": self.tag})
         attributes = self.attributes.values()
-        put(self, "compressed", tuple(each for each in attributes if each.opaque == "compressed"))
+        opaque = ("compressed", "offloaded")
+        put(self, "reencoded", tuple(each for each in attributes if each.opaque in opaque))
         put(self, "identity", {} if table.tag is None else {table.tag: self.tag_value})
         put(self, "constants", {} if table.preset is None else table.preset.constants)
         put(self, "is_entity", recognition.is_entity(table, tags))
@@ -236,6 +240,8 @@ class Plan:
             item = versions.upgrade(item)
         if self.cipher is not None:
             item = self.cipher.decrypt(item)
+        if self.blobs is not None:
+            item = self.blobs.locate(item)
         try:
             return self._decoder.decode(item, context)
         except ValidationError as error:

@@ -8,7 +8,7 @@ no new version, no timestamp and no derived writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
@@ -221,6 +221,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Backfi
         actions = tuple(rewrite.action for rewrite in group)
         if capacity != "NONE":
             actions = tuple(replace(action, capacity="NONE") for action in actions)
+        yield from _save_blobs(work, group)
         try:
             reply = yield from send(
                 TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries
@@ -248,6 +249,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Backfi
 
 
 def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[BackfillCounts]:
+    yield from _save_blobs(work, [rewrite])
     try:
         reply = yield from send(rewrite.action, work.scope.retries)
     except ConditionFailed as error:
@@ -278,6 +280,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             return tally
         if attempt:
             yield work.scope.retries.wait(attempt)
+        yield from _save_blobs(work, [again])
         try:
             reply = yield from send(again.action, work.scope.retries)
         except ConditionFailed as error:
@@ -291,6 +294,14 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         f"{plan.name} {rewrite.action.key}: conflict with another writer in {CONFLICT_ATTEMPTS} attempts."
     )
     return tally + BackfillCounts(failed=1)
+
+
+def _save_blobs(work: Work, rewrites: Sequence[Rewrite]) -> Flow[None]:
+    if work.plan.blobs is not None:
+        from solotable._flows.transactions.blobs import save_blobs_of
+
+        for each in rewrites:
+            yield from save_blobs_of(work.plan, each.action)
 
 
 def _read_item(work: Work, rewrite: Rewrite) -> Flow[Item | None]:

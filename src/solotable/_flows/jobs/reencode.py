@@ -78,9 +78,9 @@ def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeVal
 
 
 def outdated_fields(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeValue]:
-    """Return fields to store again: compressed if they are plain, or encrypted with the first key."""
+    """Return fields to store again: compressed or offloaded if they are plain, or encrypted again."""
     found: dict[str, AttributeValue] = {} if plan.cipher is None else plan.cipher.outdated(item)
-    for attribute in plan.compressed:
+    for attribute in plan.reencoded:
         stored = item.get(attribute.wire)
         if stored is not None and unframe(stored) is None:
             encoded = attribute.encode(getattr(entity, attribute.field))

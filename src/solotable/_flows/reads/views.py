@@ -28,6 +28,8 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
     item = plan.schema_versions.upgrade(item)
     if plan.cipher is not None:
         item = plan.cipher.decrypt(item)
+    if plan.blobs is not None:
+        item = plan.blobs.locate(item)
     values = {
         name: plan.attributes[name].decode(item[plan.attributes[name].wire])
         for name in view.model_fields

@@ -137,6 +137,8 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
     assert not isinstance(write.action, ConditionCheck)
     if write.where is not None:
         check_joined(write.plan, write.where, write.action.condition)
+    if write.plan.blobs is not None:
+        yield from _save_blobs([write])
     try:
         reply = yield from send(write.action, scope.retries)
     except ConditionFailed as failed:
@@ -178,6 +180,8 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = F
         token=token,
         fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
     )
+    if any(write.plan.blobs is not None for write in writes):
+        yield from _save_blobs(writes)
     try:
         yield from send(sent, scope.retries)
     except TransactionCancelled as cancelled:
@@ -190,6 +194,13 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = F
             ]
             raise _Outdated(error, _replan(conflicts)) from cancelled
         raise error from cancelled
+
+
+def _save_blobs(writes: Sequence[Write]) -> Flow[None]:
+    # Few entities have an offloaded field; do not load the module for the others.
+    from .blobs import save_blobs
+
+    return save_blobs(writes)
 
 
 def _replan(conflicts: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:

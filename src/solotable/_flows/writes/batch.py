@@ -35,6 +35,10 @@ class _Entry:
 
 def write_batch(scope: Scope, writes: Sequence[Write]) -> Flow[int]:
     """Send all writes and return the number of items; the last of several writes to one item wins."""
+    if any(write.plan.blobs is not None for write in writes):
+        from solotable._flows.transactions.blobs import save_blobs
+
+        yield from save_blobs(writes)
     return (yield from _write(scope, map(_entry, writes)))
 
 

@@ -1,0 +1,118 @@
+"""A storage in a folder: one file for each object."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from solotable._entities.declare.field_storage import StoredObject
+from solotable.errors import DataError
+
+from .blocking import BlockingStorage
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_%~-]+(/[A-Za-z0-9_%~-]+)*")
+#: Files that are being written or deleted; no object has such a name.
+_TEMPORARY = "."
+
+
+class FolderStorage(BlockingStorage):
+    """Stores objects as files below a folder, which is created on the first write.
+
+    A file is written beside its place, synced and renamed, so that a reader never sees a part of it. The
+    media type is not stored; the item has it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._root = Path(folder).absolute()
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of an object; None if there is none."""
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, data: bytes, media_type: str | None) -> None:
+        """Store an object durably, or replace it."""
+        path = self._path(name)
+        self._make_folder(path.parent)
+        temporary = _beside(path)
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+    def touch(self, name: str, media_type: str | None) -> bool:
+        """Set the time of an object to now; return whether it exists."""
+        try:
+            os.utime(self._path(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete(self, name: str, *, unless_modified_after: datetime) -> bool:
+        """Delete an object unless it was stored or touched after a time; return whether it was deleted."""
+        path = self._path(name)
+        aside = _beside(path)
+        try:
+            if path.stat().st_mtime > unless_modified_after.timestamp():
+                return False
+            # Check again under another name, where no writer can touch the file any more.
+            path.rename(aside)
+        except FileNotFoundError:
+            return False
+        if aside.stat().st_mtime > unless_modified_after.timestamp():
+            aside.replace(path)
+            return False
+        aside.unlink()
+        return True
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose names start with a prefix, which is empty or ends with a slash."""
+        start = self._path(prefix.rstrip("/")) if prefix else self._root
+        for folder, folders, files in os.walk(start):
+            folders.sort()
+            for each in sorted(files):
+                path = Path(folder, each)
+                with suppress(FileNotFoundError):
+                    if not each.startswith(_TEMPORARY):
+                        found = path.stat()
+                        modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                        yield StoredObject(path.relative_to(self._root).as_posix(), found.st_size, modified)
+
+    def _path(self, name: str) -> Path:
+        if _SAFE_NAME.fullmatch(name) is None:
+            raise DataError(f"An object's name has letters, digits and %_~-/, got {name!r}.")
+        return self._root.joinpath(*name.split("/"))
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder.is_dir():
+            return
+        self._make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{_TEMPORARY}{path.name[:32]}-{secrets.token_hex(8)}")
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows cannot open a folder, and renames are durable.
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,212 @@
+"""The storages of offloaded fields keep, touch, list and delete objects."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+
+from solotable.blobs import Blob, BlobStorage, FolderStorage, MemoryStorage
+from solotable.blobs.s3 import S3Storage
+from solotable.errors import DataError, DeclarationError, TransportError
+from tests.waiting import HANG_SECONDS
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+FUTURE = datetime(2200, 1, 1, tzinfo=UTC)
+PAST = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=["folder", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStorage:
+    return FolderStorage(tmp_path / "deep" / "blobs") if request.param == "folder" else MemoryStorage()
+
+
+def test_an_object_is_stored_replaced_and_deleted(storage: BlobStorage) -> None:
+    assert storage.get("t/global/a") is None
+    storage.put("t/global/a", b"one", None)
+    storage.put("t/global/a", b"two!", "text/plain")
+    assert storage.get("t/global/a") == b"two!"
+    assert [(each.name, each.size) for each in storage.list("")] == [("t/global/a", 4)]
+    assert storage.delete("t/global/a", unless_modified_after=FUTURE)
+    assert not storage.delete("t/global/a", unless_modified_after=FUTURE)
+    assert storage.get("t/global/a") is None
+    assert list(storage.list("")) == []
+
+
+def test_a_list_has_the_objects_of_a_prefix(storage: BlobStorage) -> None:
+    assert list(storage.list("t/tenant/a/")) == []
+    for name in ("t/tenant/a/1", "t/tenant/a/2", "t/tenant/ab/1", "u/global/1"):
+        storage.put(name, b"", None)
+    assert [each.name for each in storage.list("t/tenant/a/")] == ["t/tenant/a/1", "t/tenant/a/2"]
+    assert len(list(storage.list("t/"))) == 3
+
+
+def test_an_object_that_was_touched_is_not_deleted(storage: BlobStorage) -> None:
+    assert not storage.touch("a", None)
+    storage.put("a", b"x", None)
+    assert storage.touch("a", None)
+    assert not storage.delete("a", unless_modified_after=PAST)
+    assert storage.get("a") == b"x"
+
+
+def test_async_methods_do_the_same(storage: BlobStorage) -> None:
+    async def use() -> None:
+        await storage.aput("a", b"x", None)
+        assert await storage.atouch("a", None)
+        assert await storage.aget("a") == b"x"
+        assert await storage.aget("b") is None
+
+    asyncio.run(use())
+
+
+def test_a_folder_has_the_time_of_the_last_touch(tmp_path: Path) -> None:
+    storage = FolderStorage(tmp_path)
+    storage.put("a/b", b"x", None)
+    os.utime(tmp_path / "a" / "b", (1_000_000_000, 1_000_000_000))
+    (found,) = storage.list("a/")
+    assert found.modified == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+    storage.touch("a/b", None)
+    (found,) = storage.list("a/")
+    assert found.modified > datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_a_touch_during_a_delete_keeps_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = FolderStorage(tmp_path)
+    storage.put("a", b"x", None)
+    os.utime(tmp_path / "a", (1_000_000_000, 1_000_000_000))
+    rename = Path.rename
+
+    def touched(path: Path, target: Path) -> Path:
+        os.utime(path)  # A writer between the first check and the rename.
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", touched)
+    assert not storage.delete("a", unless_modified_after=datetime(2010, 1, 1, tzinfo=UTC))
+    assert storage.get("a") == b"x"
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../a", "a/../b", "a//b", "a/", ".a", "a\\b", "a\0b"])
+def test_a_folder_rejects_names_outside_of_it(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="An object's name has letters"):
+        FolderStorage(tmp_path).put(name, b"", None)
+
+
+def test_a_killed_writer_leaves_no_part_of_an_object(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from solotable.blobs import FolderStorage\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
+        "FolderStorage(sys.argv[1]).put('a', b'x' * 1_000_000, None)\n"
+    )
+    killed = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program, str(tmp_path)], check=False, timeout=HANG_SECONDS
+    )
+    assert killed.returncode == -9
+    storage = FolderStorage(tmp_path)
+    assert storage.get("a") is None
+    assert list(storage.list("")) == []
+    storage.put("a", b"y", None)
+    assert storage.get("a") == b"y"
+
+
+def test_a_blob_is_a_value() -> None:
+    blob = Blob(bytearray(b"abc"), media_type="text/plain")
+    assert blob == Blob(b"abc", media_type="text/plain")
+    assert hash(blob) == hash(Blob(b"abc", media_type="text/plain"))
+    assert blob != Blob(b"abc")
+    assert blob != b"abc"
+    assert deepcopy(blob) is blob
+    assert "abc" not in repr(blob)
+    assert (blob.size, blob.is_loaded, blob.is_offloaded) == (3, True, False)
+    with pytest.raises(DataError, match=r"use Blob.of\(\) for text"):
+        Blob("text")  # type: ignore[arg-type]  # what a caller may try
+
+
+@pytest.fixture
+def s3() -> Any:
+    return boto3.client(
+        "s3",
+        region_name="eu-central-1",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+@pytest.fixture
+def stub(s3: Any) -> Iterator[Stubber]:
+    with Stubber(s3) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def test_s3_sends_the_requests_of_each_method(s3: Any, stub: Stubber) -> None:
+    storage = S3Storage(s3, "bucket", prefix="prod/", put_options={"ServerSideEncryption": "AES256"})
+    at = {"Bucket": "bucket", "Key": "prod/t/a"}
+    stored = {**at, "ContentType": "image/png", "ServerSideEncryption": "AES256"}
+    stub.add_response("put_object", {}, {**stored, "Body": b"x"})
+    storage.put("t/a", b"x", "image/png")
+    source = {"Bucket": "bucket", "Key": "prod/t/a"}
+    stub.add_response("copy_object", {}, {**stored, "CopySource": source, "MetadataDirective": "REPLACE"})
+    assert storage.touch("t/a", "image/png")
+    stub.add_response("get_object", {"Body": StreamingBody(io.BytesIO(b"x"), 1)}, at)
+    assert storage.get("t/a") == b"x"
+    stub.add_response("head_object", {"LastModified": NOW}, at)
+    stub.add_response("delete_object", {}, at)
+    assert storage.delete("t/a", unless_modified_after=NOW)
+
+
+def test_s3_does_not_delete_a_touched_object(s3: Any, stub: Stubber) -> None:
+    stub.add_response("head_object", {"LastModified": NOW}, {"Bucket": "bucket", "Key": "a"})
+    storage = S3Storage(s3, "bucket")
+    assert not storage.delete("a", unless_modified_after=NOW - timedelta(seconds=1))
+
+
+def test_s3_reports_missing_objects(s3: Any, stub: Stubber) -> None:
+    storage = S3Storage(s3, "bucket")
+    stub.add_client_error("get_object", "NoSuchKey", http_status_code=404)
+    assert storage.get("a") is None
+    stub.add_client_error("copy_object", "NoSuchKey", http_status_code=404)
+    assert not storage.touch("a", None)
+    stub.add_client_error("head_object", "404", http_status_code=404)
+    assert not storage.delete("a", unless_modified_after=NOW)
+
+
+def test_s3_lists_all_pages(s3: Any, stub: Stubber) -> None:
+    def page(name: str, **more: Any) -> dict[str, Any]:
+        return {"Contents": [{"Key": f"prod/t/{name}", "Size": 1, "LastModified": NOW}], **more}
+
+    asked = {"Bucket": "bucket", "Prefix": "prod/t/"}
+    stub.add_response("list_objects_v2", page("a", IsTruncated=True, NextContinuationToken="n"), asked)
+    stub.add_response("list_objects_v2", page("b", IsTruncated=False), {**asked, "ContinuationToken": "n"})
+    found = list(S3Storage(s3, "bucket", prefix="prod/").list("t/"))
+    assert [(each.name, each.modified) for each in found] == [("t/a", NOW), ("t/b", NOW)]
+
+
+def test_s3_errors_name_the_object(s3: Any, stub: Stubber) -> None:
+    stub.add_client_error("put_object", "AccessDenied", "no", http_status_code=403)
+    with pytest.raises(
+        TransportError, match=r"S3 PutObject of 'a' in bucket 'bucket' failed: .*AccessDenied"
+    ):
+        S3Storage(s3, "bucket").put("a", b"", None)
+    stub.add_client_error("put_object", "NoSuchBucket", "no", http_status_code=404)
+    with pytest.raises(TransportError, match="NoSuchBucket"):
+        S3Storage(s3, "bucket").put("a", b"", None)
+
+
+def test_s3_rejects_a_prefix_without_a_slash(s3: Any) -> None:
+    with pytest.raises(DeclarationError, match="must end"):
+        S3Storage(s3, "bucket", prefix="prod")
