@@ -18,7 +18,7 @@ class BlockingStorage(ABC):
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
-        """Return the content of an object; None if there is none."""
+        """Return the content of an object; None if it does not exist."""
 
     @abstractmethod
     def put(self, name: str, data: bytes, media_type: str | None) -> None:

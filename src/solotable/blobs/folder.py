@@ -31,7 +31,7 @@ class FolderStorage(BlockingStorage):
         self._root = Path(folder).absolute()
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of an object; None if there is none."""
+        """Return the content of an object; None if it does not exist."""
         try:
             return self._path(name).read_bytes()
         except FileNotFoundError:

@@ -21,7 +21,7 @@ class MemoryStorage(BlockingStorage):
         self._lock = threading.Lock()
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of an object; None if there is none."""
+        """Return the content of an object; None if it does not exist."""
         found = self._objects.get(name)
         return None if found is None else found[0]
 

@@ -37,7 +37,7 @@ class S3Storage(BlockingStorage):
         self._options = dict(put_options or {})
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of an object; None if there is none."""
+        """Return the content of an object; None if it does not exist."""
 
         def load() -> bytes:
             reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)

@@ -93,7 +93,7 @@ class BlobStorage(Protocol):
     """
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of an object; None if there is none."""
+        """Return the content of an object; None if it does not exist."""
         ...
 
     def put(self, name: str, data: bytes, media_type: str | None) -> None:
