@@ -20,6 +20,7 @@ from solotable.cli.output import on_one_line, plural
 from solotable.errors import DeclarationError
 
 _REJECTED = re.compile(r"(\w+)(?:\.(\w+))?")
+_QUOTED = re.compile(r"['`](\w+)['`]")
 _LIBRARIES = {
     "electrodb": "ElectroDB",
     "onetable": "DynamoDB OneTable",
@@ -53,9 +54,9 @@ def adopt(sample: TableSample) -> Adoption:
         try:
             table = _declare(text)
         except DeclarationError as error:
-            field = _rejected_field(inferred, error)
-            if field is not None and field not in reserved:
-                reserved |= {field}  # the next file has another name for it
+            names = _rejected_fields(inferred, error) - reserved
+            if names:
+                reserved |= names  # the next file has other names for them
             else:
                 inferred = _weaken(inferred, error)
         else:
@@ -75,11 +76,14 @@ def _declare(text: str) -> Table:
     return table
 
 
-def _rejected_field(inferred: InferredTable, error: DeclarationError) -> str | None:
-    """Return the field that an error names after its entity, as in `Order.version`; None for a key."""
-    found = _REJECTED.match(str(error))
+def _rejected_fields(inferred: InferredTable, error: DeclarationError) -> frozenset[str]:
+    """Return the names that may be a rejected field: after the entity, or in quotes; none for a key."""
+    text = str(error)
+    found = _REJECTED.match(text)
     keys = {"key", *(key_name(each) for entity in inferred.entities for each in entity.indexes)}
-    return None if found is None or found[2] in keys else found[2]
+    if found is None or found[2] in keys:
+        return frozenset()
+    return frozenset([found[2]] if found[2] else _QUOTED.findall(text))
 
 
 def _weaken(inferred: InferredTable, error: DeclarationError) -> InferredTable:
