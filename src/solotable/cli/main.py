@@ -50,6 +50,7 @@ SECTIONS = {
         "tag": "solotable.cli.jobs.tag:tag",
         "deliver": "solotable.cli.jobs.deliver:deliver",
         "purge": "solotable.cli.jobs.purge",
+        "collect-blobs": "solotable.cli.jobs.collect_blobs",
         "recount": "solotable.cli.jobs.repair:recount",
         "locks": "solotable.cli.jobs.repair:locks",
     },
