@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated
 
 import pytest
@@ -63,6 +63,33 @@ def test_times_are_written_in_their_format_and_truncated(opening: Opening) -> No
     assert updated.seen == _at(4000)
     with pytest.raises(DataError, match="finer than the milliseconds"):
         db.get(Entry, device="d", at=_at(1.5))
+
+
+naive = Table("NaiveLogs", indexes=[Index("GSI1", partition="device", sort="at")])
+
+
+class NaiveEntry(Entity, table=naive):
+    """A log entry whose times have no offset."""
+
+    key = Key("D#{device}", "{at}#{number:02d}")
+    by_device = Key(("device",), ("at",), index="GSI1")
+    device: str
+    at: Annotated[datetime, Iso("s", offset="")]
+    number: int = 0
+
+
+def test_times_without_an_offset_are_utc(opening: Opening) -> None:
+    db = opening(naive)
+    in_paris = datetime(2035, 1, 1, 13, 0, 1, 900_000, tzinfo=timezone(timedelta(hours=1)))
+    db.put(NaiveEntry(device="d", at=in_paris))
+    item = opening.only(NaiveEntry)
+    assert (item["at"], item["SK"]) == ({"S": "2035-01-01T12:00:01"}, {"S": "2035-01-01T12:00:01#00"})
+    (found,) = db.all(NaiveEntry.by_device.query(device="d").between(at=(BASE, _at(1000))))
+    assert found.at == _at(1000)
+    assert db.get(NaiveEntry, device="d", at=_at(1000), number=0) == found
+    assert db.count(NaiveEntry.key.query(device="d").after(at=_at(1000))) == 0
+    with pytest.raises(DataError, match="no time zone"):
+        db.put(NaiveEntry(device="d", at=datetime(2035, 1, 1)))  # noqa: DTZ001 - it is rejected
 
 
 def test_ranges_over_finer_times_are_exact(opening: Opening) -> None:

@@ -53,7 +53,8 @@ class ItemDecoder:
     """Decodes the items of one entity.
 
     `names` are the known attributes, `other_keys` the keys of indexes on which the class has no Key. A field
-    of the primary key whose attribute is missing is read from the key.
+    of the primary key whose attribute is missing is read from the key; a required field also from the key of
+    an index.
     """
 
     __slots__ = (
@@ -61,7 +62,9 @@ class ItemDecoder:
         "_attribute_sets",
         "_attributes",
         "_entity",
+        "_in_indexes",
         "_in_key",
+        "_in_primary",
         "_names",
         "_other_keys",
         "_primary",
@@ -74,13 +77,18 @@ class ItemDecoder:
         attributes: Mapping[str, Attribute],
         names: frozenset[str],
         primary: AccessPath,
+        index_paths: tuple[AccessPath, ...] = (),
         other_keys: frozenset[str] = frozenset(),
     ) -> None:
         self._entity = entity
         self._names = names
         self._other_keys = other_keys
         self._primary = primary
-        self._in_key = primary.invertible
+        required = {name for name, field in entity.model_fields.items() if field.is_required()}
+        wanted = required - primary.invertible
+        self._in_indexes = [(path, names) for path in index_paths if (names := path.invertible & wanted)]
+        self._in_primary = primary.invertible
+        self._in_key = self._in_primary.union(*(names for _, names in self._in_indexes))
         self._attributes = attributes
         self._all = frozenset(attributes)
         self._trusted = is_only_types(entity)
@@ -151,12 +159,22 @@ class ItemDecoder:
             if value is not None:
                 values[name] = attribute.decode(value)
             elif name in self._in_key:
-                in_key = (self._primary.parse(item) or {}) if in_key is None else in_key
+                in_key = self._key_values(item) if in_key is None else in_key
                 if name in in_key:
                     values[name] = in_key[name]
             elif attribute.missing is not None:
                 values[name] = attribute.missing()
         return values
+
+    def _key_values(self, item: Item) -> dict[str, Any]:
+        """Return the fields that the keys of an item contain whole."""
+        parsed = self._primary.parse(item) or {}
+        found = {name: value for name, value in parsed.items() if name in self._in_primary}
+        for path, names in self._in_indexes:
+            if any(name not in found and self._attributes[name].wire not in item for name in names):
+                parsed = path.parse(item) or {}
+                found |= {name: parsed[name] for name in names if name in parsed}
+        return found
 
     def _construct(self, values: dict[str, Any]) -> Entity:
         entity = self._entity.__new__(self._entity)

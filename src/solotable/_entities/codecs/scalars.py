@@ -53,12 +53,14 @@ def utc_text(moment: datetime) -> str:
     return moment.isoformat("T", "microseconds")[:26] + "Z"
 
 
-def read_utc(text: str) -> datetime:
-    """Parse an aware datetime, in UTC; accepts any ISO 8601 text with an offset."""
+def read_utc(text: str, *, naive: bool = False) -> datetime:
+    """Parse an aware datetime, in UTC; accepts any ISO 8601 text with an offset, or without if `naive`."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is UTC:
         return moment
     if moment.utcoffset() is None:
+        if naive:
+            return moment.replace(tzinfo=UTC)
         raise ValueError("it has no time zone")
     return moment.astimezone(UTC)
 

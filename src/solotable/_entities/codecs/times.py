@@ -54,7 +54,7 @@ def time_scalar(time_format: Iso | Epoch) -> Scalar:
         return checked(value).isoformat("T", unit)[:-6] + offset
 
     def decode(text: str) -> datetime:
-        moment: datetime = truncate(read_utc(text), step)
+        moment: datetime = truncate(read_utc(text, naive=not offset), step)
         return moment
 
     return Scalar("S", encode, decode)

@@ -106,6 +106,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
             draft.attributes,
             versions.dropped | by_wire.keys(),
             draft.keys["key"],
+            tuple(path for name, path in draft.keys.items() if name != "key"),
             _other_keys(draft, by_wire),
         ),
         key_check=compile_key_check(draft.keys["key"], draft.attributes),
@@ -302,7 +303,7 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
             raise DeclarationError(
                 f"{name} stores two fields as {attribute.wire!r}: {by_wire[attribute.wire].field}, {each}."
             )
-        if attribute.wire in reserved - key_names:
+        if attribute.stored and attribute.wire in reserved - key_names:
             raise DeclarationError(
                 f"{name}.{each} is stored as {attribute.wire!r}, which is a key attribute or the type tag of "
                 f"table {table.name!r}; give it another attribute name with Attr(...)."
@@ -328,7 +329,8 @@ def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
 def _other_keys(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
     """Return the key attributes of indexes on which the class has no Key; a newer release may fill them."""
     own = {name for path in draft.keys.values() for name in path.names}
-    return frozenset(_index_attributes(draft.table).difference(own, by_wire))
+    stored = (name for name, attribute in by_wire.items() if attribute.stored)
+    return frozenset(_index_attributes(draft.table).difference(own, stored))
 
 
 def _roles(draft: Draft) -> dict[str, str | None]:

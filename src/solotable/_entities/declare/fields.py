@@ -92,17 +92,19 @@ class Iso(_TimeFormat):
     """Store a datetime as ISO 8601 text in UTC, with this precision and this form of the offset.
 
     Finer values are truncated when the entity is created, assigned or updated. In a template, `{created}`
-    has the same text.
+    has the same text. `offset=""` writes no offset, and reads text without one as UTC.
     """
 
     precision: Literal["s", "ms", "us"] = "us"
-    offset: Literal["Z", "+00:00", "+0000"] = "Z"
+    offset: Literal["Z", "+00:00", "+0000", ""] = "Z"
 
     def __post_init__(self) -> None:
         if self.precision not in STEPS:
             raise DeclarationError(f"Iso({self.precision!r}): the precision is 's', 'ms' or 'us'.")
-        if self.offset not in ("Z", "+00:00", "+0000"):
-            raise DeclarationError(f"Iso(offset={self.offset!r}): the offset is 'Z', '+00:00' or '+0000'.")
+        if self.offset not in ("Z", "+00:00", "+0000", ""):
+            raise DeclarationError(
+                f"Iso(offset={self.offset!r}): the offset is 'Z', '+00:00', '+0000' or '' for none."
+            )
 
 
 @dataclass(frozen=True, slots=True)

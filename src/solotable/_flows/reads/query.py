@@ -404,7 +404,11 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     if query.view is None or plan.schema_versions.upgrades or _may_hide_more(plan):
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields if plan.attributes[name].stored]
-    wanted += [plan.table.internal_tag, *_key_names(query.path, plan)]
+    tag = plan.table.internal_tag
+    # Without a declared tag, the items of an index that does not project one are recognised by their keys.
+    if plan.table.tag is not None or _has(plan, query.path, tag):
+        wanted.append(tag)
+    wanted += _key_names(query.path, plan)
     if plan.ttl is not None:
         wanted.append(plan.attributes[plan.ttl].wire)
     if plan.deletion is not None:

@@ -389,7 +389,8 @@ class TimestampCodec(PartCodec):
             ) from None
 
     def parse(self, text: str) -> datetime:
-        return datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
+        return moment if self.offset else moment.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
