@@ -1,0 +1,1 @@
+"""Nine published single-table designs, with all of their access patterns."""
