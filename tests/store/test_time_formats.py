@@ -89,7 +89,7 @@ def test_times_without_an_offset_are_utc(opening: Opening) -> None:
     assert db.get(NaiveEntry, device="d", at=_at(1000), number=0) == found
     assert db.count(NaiveEntry.key.query(device="d").after(at=_at(1000))) == 0
     with pytest.raises(DataError, match="no time zone"):
-        db.put(NaiveEntry(device="d", at=datetime(2035, 1, 1)))  # noqa: DTZ001 - it is rejected
+        db.put(NaiveEntry(device="d", at=datetime(2035, 1, 1)))
 
 
 def test_ranges_over_finer_times_are_exact(opening: Opening) -> None:

@@ -86,7 +86,7 @@ class ItemDecoder:
         self._primary = primary
         required = {name for name, field in entity.model_fields.items() if field.is_required()}
         wanted = required - primary.invertible
-        self._in_indexes = [(path, names) for path in index_paths if (names := path.invertible & wanted)]
+        self._in_indexes = [(path, found) for path in index_paths if (found := path.invertible & wanted)]
         self._in_primary = primary.invertible
         self._in_key = self._in_primary.union(*(names for _, names in self._in_indexes))
         self._attributes = attributes
