@@ -29,6 +29,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: A file of this project in backticks: `test_kill.py`, `server/run.py`. `models.py` is the reader's.
 SOURCE_FILE = re.compile(r"`((?:\w+/)+\w+\.py|test_\w+\.py)`")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\((?!https?://)([^)#\s]*)#([^)\s]+)\)")
 
 
 def text(path: Path) -> str:
@@ -44,6 +45,15 @@ def code(guide: Path) -> str:
         for number, line in enumerate(block[1].splitlines()):
             lines[first + number] = line
     return "\n".join(lines) + "\n"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a browser of the repository gives to the headings of a page."""
+    prose = re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    }
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=name)
@@ -71,6 +81,16 @@ def test_the_tests_in_a_guide_pass(guide: Path, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in LINK.findall(text(page)) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_headings(page: Path) -> None:
+    missing = [
+        f"{link}#{anchor}"
+        for link, anchor in ANCHOR.findall(text(page))
+        if anchor not in anchors(page.parent / link if link else page)
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("folder", ["guide", "reference"])
