@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, Self, TypeVar, assert_type
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 
 from solotable import (
     FROM_SCOPE,
@@ -88,6 +88,19 @@ class Computed(Entity, table=other):
     computed_id: str
 
 
+class Derived(Entity, table=other):
+    """Its key has a computed field, which follows from another part."""
+
+    key = Key("TENANT#{tenant_id}#{start}", "DERIVED#{name}")
+    tenant_id: str = FROM_SCOPE
+    name: str
+
+    @computed_field  # type: ignore[prop-decorator]  # Pydantic documents this form
+    @property
+    def start(self) -> str:
+        return self.name[:1]
+
+
 class Elsewhere(Entity, table=table_named("Third")):
     """Its table cannot be read, so that the tenant is not known."""
 
@@ -105,6 +118,10 @@ def by_key(db: Store, key: dict[str, Any], names: list[str]) -> None:
     db.get(Task, task_id="t", tenant_id="acme", consistent=True)
     db.get(Plain, plain_id="p")
     db.get(Computed, computed_id="c")
+    db.get(Derived, name="zoe")
+    db.get(Derived, name="zoe", start="z")
+    db.page(Derived.key.query(start="z").since(name="zoe"))
+    db.page(Derived.key.query(start=5))  # type: ignore[arg-type]  # the type of the property
     db.get(Elsewhere, number=5)
     db.get(Task, **key)
     db.get(Elsewhere, **key)

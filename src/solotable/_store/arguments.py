@@ -153,15 +153,15 @@ def members_of(
         else:
             bound = BoundKey(check_class("collection", member), "key")
         path = bound.path
-        own = {name: value for name, value in key.items() if name in path.fields}
-        found.append(Query(bound.entity.plan(), path, own))
+        own = {name: value for name, value in key.items() if path.takes(name)}
+        found.append(Query.over(bound.entity, path, own))
     if not found:
         raise DataError("collection() takes the entities of a partition, got none.")
     names = [part.plan.name for part in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"collection() groups items by class, got {twice} twice; remove one.")
-    unused = set(key) - {name for part in found for name in part.path.fields}
+    unused = {name for name in key if not any(part.path.takes(name) for part in found)}
     if unused:
         raise DataError(f"No entity of the collection has the key part {', '.join(sorted(unused))}.")
     return found

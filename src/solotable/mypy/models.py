@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mypy.nodes import Expression, RefExpr, TypeInfo, Var
+from mypy.nodes import Decorator, Expression, RefExpr, TypeInfo, Var
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.server.trigger import make_wildcard_trigger
 from mypy.typeops import make_simplified_union
@@ -110,11 +110,15 @@ class EntityClass:
                 return declared is not None and name in declared.required
         return False
 
+    def has_field(self, name: str) -> bool:
+        """Return whether a part of a key is a field; otherwise it is computed."""
+        return field_type(self.info, name) is not None
+
     def part(self, name: str, *, required: bool) -> Part:
         """Return a part of a key with the type of its field."""
         kind = field_type(self.info, name)
-        if kind is None:  # a computed field
-            return Part(name, any_type(), required=False)
+        if kind is None:  # a computed field, which may follow from the other parts
+            return Part(name, without_none(_property_type(self.info, name)), required=False)
         # A time bucket takes dates too.
         return Part(name, any_type() if name in self._buckets() else without_none(kind), required)
 
@@ -197,6 +201,14 @@ def field_type(info: TypeInfo, name: str) -> Type | None:
     if symbol is None or not isinstance(symbol.node, Var) or not _is_field(name, symbol.node):
         return None
     kind = symbol.node.type
+    return any_type() if kind is None or has_type_vars(kind) else kind
+
+
+def _property_type(info: TypeInfo, name: str) -> Type:
+    """Return the type of a computed field: that of its property."""
+    symbol = info.get(name)
+    function = symbol.node.func.type if symbol is not None and isinstance(symbol.node, Decorator) else None
+    kind = function.ret_type if isinstance(function, CallableType) else None
     return any_type() if kind is None or has_type_vars(kind) else kind
 
 

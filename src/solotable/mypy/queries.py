@@ -22,7 +22,8 @@ def key_query(ctx: MethodSigContext) -> CallableType:
         return ctx.default_signature
     entity, key = found
     given = _names(ctx.context)
-    missing = next((name for name in key.sort if name not in given), None)
+    # A computed part may follow from the parts after it.
+    missing = next((name for name in key.sort if name not in given and entity.has_field(name)), None)
     if missing is not None:
         for name in key.sort[key.sort.index(missing) + 1 :]:
             if name in given and name not in key.partition:

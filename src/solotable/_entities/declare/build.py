@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic.fields import FieldInfo
 
+from solotable._entities.codecs.computed_fields import ComputedField, computed_fields
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.hooks import hooks_of
@@ -19,9 +20,9 @@ from solotable._entities.keys.compile import (
     shard_keys,
 )
 from solotable._entities.keys.key import Key
-from solotable._entities.keys.key_check import compile_key_check
+from solotable._entities.keys.key_check import KeyCheck, compile_key_check
 from solotable._entities.keys.layout import TemplateLayout
-from solotable._entities.keys.templates import TemplateField
+from solotable._entities.keys.templates import TemplateField, field_names
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.versions import SchemaVersions, build_schema_versions
 from solotable._entities.traits.retention import Retention
@@ -109,9 +110,17 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
             tuple(path for name, path in draft.keys.items() if name != "key"),
             _other_keys(draft, by_wire),
         ),
-        key_check=compile_key_check(draft.keys["key"], draft.attributes),
+        key_check=_key_check(draft),
         **roles,
     )
+
+
+def _key_check(draft: Draft) -> KeyCheck | None:
+    primary = draft.keys["key"]
+    if primary.computed:
+        # The attributes do not contain these parts, so the exact check compares every key.
+        return lambda item: False
+    return compile_key_check(primary, draft.attributes)
 
 
 def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
@@ -224,7 +233,7 @@ def _check_model(entity: type[Entity], primary: AccessPath) -> None:
             f"{name} has extra='allow', but the store writes only declared fields; declare a field such as "
             f"`more: dict[str, Any] = {{}}`, and remove extra='allow'."
         )
-    for each in entity.model_fields:
+    for each in (*entity.model_fields, *entity.model_computed_fields):
         if hasattr(Base, each):
             raise DeclarationError(
                 f"{name}.{each} hides {each} of Entity; rename the field, and keep the attribute's name with "
@@ -257,8 +266,11 @@ def _keys(
         raise DeclarationError(
             f"{name}.key is the table's primary key and takes no index=; give an index key another name."
         )
+    computed = _computed(entity, declared)
     keys = {
-        each: compile_key(key, owner=name, table=table, attributes=attributes, annotations=annotations)
+        each: compile_key(
+            key, owner=name, table=table, attributes=attributes, annotations=annotations, computed=computed
+        )
         for each, key in declared.items()
     }
     for each, path in keys.items():
@@ -266,6 +278,18 @@ def _keys(
             raise DeclarationError(f"{name}.{each} needs index=; only `key` is the table's primary key.")
         check_shared(path, keys["key"])
     return join_alternatives(shard_keys(declared, keys))
+
+
+def _computed(entity: type[Entity], declared: Mapping[str, Key]) -> dict[str, ComputedField]:
+    """Return the computed fields that the declared keys name."""
+    if not entity.model_computed_fields:
+        return {}
+    used: set[str] = set()
+    for key in declared.values():
+        used |= {*(key.when or ()), *(key.shard_by or ())}
+        for given in (key.partition, key.sort or ()):
+            used |= set(field_names(given) if isinstance(given, str) else given)
+    return computed_fields(entity, frozenset(used))
 
 
 def _check_tenant(name: str, tenant: str, infos: Mapping[str, Any], keys: Mapping[str, AccessPath]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from solotable._entities.codecs.computed_fields import ComputedField
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.declare.table import Index, suggestion
 from solotable._expressions.ast import KeyTerm
@@ -28,6 +29,7 @@ class AccessPath:
     index: Index | None
     partition: KeyLayout
     sort: KeyLayout | None
+    #: The fields of the key. The computed parts of a primary key are not among them: they follow from these.
     fields: frozenset[str]
     most_buckets: int = MOST_BUCKETS
     #: The condition on fields: the attributes, and the values that each may have.
@@ -36,6 +38,8 @@ class AccessPath:
     shared: frozenset[str] = frozenset()
     #: The fields on which the key attributes depend: those of all keys of the index, and of their conditions.
     sources: frozenset[str] = frozenset()
+    #: The computed fields in the key and its condition.
+    computed: tuple[ComputedField, ...] = ()
 
     @property
     def is_split(self) -> bool:
@@ -47,6 +51,8 @@ class AccessPath:
 
     def encode(self, values: Mapping[str, Any]) -> Item | None:
         """Return the key attributes; None if a part is None or `when` excludes the entity from the index."""
+        if self.computed:
+            values = self.complete(values)
         if self.when and not self.applies(values):
             return None
         partition = self.partition.encode(values)
@@ -54,6 +60,20 @@ class AccessPath:
             return partition
         sort = self.sort.encode(values)
         return None if sort is None else partition | sort
+
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values or arguments with the computed parts that follow from them."""
+        for each in self.computed:
+            if not all(name in values for name in each.sources):
+                continue
+            value = each.compute(values)
+            if values.get(each.name, value) != value:
+                raise DataError(
+                    f"{self.owner}.{self.name} got {each.name}={values[each.name]!r}, but the other parts "
+                    f"give {value!r}; leave it out."
+                )
+            values = {**values, each.name: value}
+        return values
 
     def applies(self, values: Mapping[str, Any]) -> bool:
         """Return whether the fields of the condition have one of their values."""
@@ -124,12 +144,17 @@ class AccessPath:
     def check_arguments(self, arguments: Iterable[str]) -> None:
         """Reject arguments that the key does not have."""
         for name in arguments:
-            if name not in self.fields:
+            if not self.takes(name):
                 raise DataError(
                     f"{self.owner}.{self.name} has no part {name!r}; {suggestion(name, self.parts)}"
                 )
 
+    def takes(self, name: str) -> bool:
+        """Return whether a query along the key takes an argument of this name."""
+        return name in self.fields or any(name == each.name for each in self.computed)
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The fields of the key, in the key's order."""
-        return tuple(dict.fromkeys((*self.partition.fields, *(self.sort.fields if self.sort else ()))))
+        names = (*self.partition.fields, *(self.sort.fields if self.sort else ()))
+        return tuple(name for name in dict.fromkeys(names) if name in self.fields)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from solotable._entities.codecs.computed_fields import ComputedField
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.declare.table import Index, KeyAttribute, Table, suggestion
 from solotable._values import AttributeValue
@@ -21,10 +22,18 @@ from .templates import Template
 
 
 def compile_key(
-    key: Key, *, owner: str, table: Table, attributes: Mapping[str, Attribute], annotations: Mapping[str, Any]
+    key: Key,
+    *,
+    owner: str,
+    table: Table,
+    attributes: Mapping[str, Attribute],
+    annotations: Mapping[str, Any],
+    computed: Mapping[str, ComputedField],
 ) -> AccessPath:
     """Check a key against its table and entity, and return its access path."""
     where = f"{owner}.{key.name}"
+    attributes = {**attributes, **{name: each.attribute for name, each in computed.items()}}
+    annotations = {**annotations, **{name: each.annotation for name, each in computed.items()}}
     index = None if key.index is None else table.index(key.index, where=where)
     primary = (table.partition,), ((table.sort,) if table.sort else ())
     roles: tuple[tuple[KeyAttribute, ...], ...] = primary if index is None else (index.partition, index.sort)
@@ -45,6 +54,11 @@ def compile_key(
         given: str | tuple[str, ...], key_attributes: tuple[KeyAttribute, ...], role: Any
     ) -> KeyLayout:
         if isinstance(given, tuple):
+            for name in (name for name in given if name in computed):
+                raise DeclarationError(
+                    f"{where}: {name!r} is a computed field and is not stored, so it cannot be an attribute "
+                    f'of a key; write a template such as "{{{name}}}" instead of a tuple.'
+                )
             return _attribute_layout(given, key_attributes, role, attributes, where)
         return _template_layout(compiled(given), key_attributes, role, where, attributes)
 
@@ -64,6 +78,12 @@ def compile_key(
                     f"{where}: {name!r} may be None, but a field of a primary key must not be None."
                 )
     when = _condition(key, index, attributes, where)
+    named = fields | {attribute.field for attribute, _ in when}
+    used = tuple(each for name, each in computed.items() if name in named)
+    sources = (named - computed.keys()).union(*(each.sources for each in used))
+    if index is None and used:
+        _check_identity(used, fields - computed.keys(), where)
+        fields -= computed.keys()
     return AccessPath(
         key.name,
         owner,
@@ -74,8 +94,24 @@ def compile_key(
         key.most_buckets or MOST_BUCKETS,
         when=when,
         shared=frozenset() if index is None else frozenset(table.key_names),
-        sources=fields | {attribute.field for attribute, _ in when},
+        sources=sources,
+        computed=used,
     )
+
+
+def _check_identity(computed: Sequence[ComputedField], fields: frozenset[str], where: str) -> None:
+    """Reject a computed part of a primary key that an update could change."""
+    for each in computed:
+        if not each.is_exact:
+            raise DeclarationError(
+                f"{where}: {each.name!r} is computed, and its code does not show from which fields; in it, "
+                f"use the entity only to read fields, such as self.name."
+            )
+        if changing := sorted(each.sources - fields):
+            raise DeclarationError(
+                f"{where}: {each.name!r} is computed from {', '.join(changing)}, which an update can change, "
+                f"but a primary key cannot change; add {{{changing[0]}}} to the key, or use an index key."
+            )
 
 
 def _condition(

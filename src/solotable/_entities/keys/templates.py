@@ -186,6 +186,11 @@ class Template:
                 )
 
 
+def field_names(text: str) -> list[str]:
+    """Return the names in the braces of a template."""
+    return [slot.partition(":")[0] for slot in _SLOT.findall(text)]
+
+
 def _split(
     text: str, annotations: Mapping[str, Any], where: str, key_format: KeyFormat, tenant: str | None
 ) -> tuple[str | TemplateField, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._expressions.syntax.reserved_words import RESERVED
 
 from .findings import Finding, make_finding
@@ -31,7 +32,7 @@ def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityPath]])
     for key in (each for index, keys in declared.items() if index for each in keys):
         plan, path = key.plan, key.path
         parts = [part for part in path.parts if part != plan.tenant]
-        if parts and all(plan.attributes[part].optional for part in parts):
+        if parts and all(_is_optional(key, part) for part in parts):
             yield make_finding(
                 "ST302",
                 "note",
@@ -40,6 +41,13 @@ def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityPath]])
                 f"{'it' if len(parts) == 1 else 'them'} required, unless the index is meant to be sparse.",
                 plan=plan,
             )
+
+
+def _is_optional(key: EntityPath, part: str) -> bool:
+    for layout in (key.path.partition, key.path.sort):
+        if isinstance(layout, TemplateLayout) and part in layout.fields:
+            return part in layout.template.optional
+    return key.plan.attributes[part].optional
 
 
 def check_attributes(plan: Plan) -> Iterator[Finding]:

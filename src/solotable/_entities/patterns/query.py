@@ -44,7 +44,7 @@ class Query(Generic[RowT_co]):
     def over(cls, entity: type[Entity], path: AccessPath, arguments: Mapping[str, Any]) -> Query[Any]:
         """Return the query of a key with these arguments."""
         path.check_arguments(arguments)
-        return cls(entity.plan(), path, dict(arguments))
+        return cls(entity.plan(), path, dict(path.complete(arguments)))
 
     def since(self, **part: Any) -> Query[RowT_co]:
         """Keep rows at or above this value of the first part of the sort key that is not given."""
@@ -105,7 +105,7 @@ class Query(Generic[RowT_co]):
 
     def with_arguments(self, more: Mapping[str, Any]) -> Query[RowT_co]:
         """Return the query with more parts of its key, such as the tenant."""
-        return replace(self, arguments={**self.arguments, **more})
+        return replace(self, arguments=self.path.complete({**self.arguments, **more}))
 
     @property
     def parts(self) -> tuple[Query[Any], ...]:

@@ -209,7 +209,7 @@ def _check_fields(where: str, template: Template, primary: AccessPath, version: 
             f"{where}: {{{version}}} in {template.text!r} needs a width, or v10 would sort before v9; "
             f"write {{{version}:06d}}."
         )
-    missing = [name for name in primary.sort.fields if name not in fields]
+    missing = [name for name in primary.sort.fields if name in primary.fields and name not in fields]
     if missing:
         raise DeclarationError(
             f"{where}: {template.text!r} has no {{{missing[0]}}} of the primary key, "

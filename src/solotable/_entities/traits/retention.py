@@ -61,7 +61,7 @@ class Retention(Trait):
             if not _is_moment(draft.annotations[name]):
                 raise DeclarationError(f"{where} {wanted} {name!r}, which is not a datetime.")
         for path in draft.keys.values():
-            if ttl in path.fields:
+            if ttl in path.sources:
                 raise DeclarationError(
                     f"{where} sets {ttl!r}, which is part of {draft.name}.{path.name}; "
                     f"the caller must set the fields of a key, so remove it from the key."

@@ -89,6 +89,8 @@ def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
         return _prepare_mixed(scope, query)
     plan, path = query.plan, query.path
     arguments = scope.bind(plan, query.arguments)
+    if path.computed:
+        arguments = path.complete(arguments)
     partitions: QueryPartitions | None = None
     if path.is_split:
         partitions = partitions_of(path, arguments, query.sort_range, scope.now())
@@ -158,7 +160,7 @@ def _prepare_mixed(scope: Scope, query: MixedQuery[Any]) -> PreparedQuery:
 
 def _single_partition(scope: Scope, query: Query[Any]) -> tuple[KeyCondition, KeyCondition]:
     """Return the conditions on the partition key and on the sort key of a part of a mixed query."""
-    path, arguments = query.path, scope.bind(query.plan, query.arguments)
+    path, arguments = query.path, query.path.complete(scope.bind(query.plan, query.arguments))
     if not path.is_split:
         within = () if path.sort is None else path.sort.within(arguments, query.sort_range)
         return path.partition.equals(arguments), within

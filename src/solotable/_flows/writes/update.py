@@ -55,7 +55,7 @@ from solotable._values import AttributeValue, Item
 from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .changes import Changes, ResolvedChanges, resolve_changes
-from .update_check import apply_checked, changes_of_validators, explain_misfit
+from .update_check import apply_checked, changed_value, changes_of_validators, explain_misfit
 
 
 def plan_update(  # noqa: PLR0913 - the parts of an update, by name
@@ -111,12 +111,16 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
         )
         for name in needed:
             values[name] = getattr(before.entity, name)
-            if name in resolved.added:
+            if name in resolved.added and plan.attributes[name].kind == "N":
                 # DynamoDB: ADD to an absent number starts at 0, not at the model's default.
                 current = 0 if derived_from[name] is None else values[name]
                 values[name] = current + resolved.added[name]
-            elif name in resolved.if_missing and derived_from[name] is None:
-                values[name] = resolved.if_missing[name]
+            elif name in resolved.if_missing:
+                if derived_from[name] is None:
+                    values[name] = resolved.if_missing[name]
+            elif name in resolved.changed:
+                # A computed field reads a list, set or model that changes in place.
+                values[name] = changed_value(plan, resolved.actions, before, name)
         conditions += fields_unchanged(plan, derived_from)
     if versions.declared:
         conditions.append(is_current(plan))

@@ -13,7 +13,7 @@ from solotable._expressions.evaluate import evaluate
 from solotable._expressions.update import apply_update
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Stored, Write, capitalize, condition_error
-from solotable.errors import DataError, ServiceError
+from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .changes import ResolvedChanges
 
@@ -32,6 +32,16 @@ def apply_checked(
         if isinstance(error, ServiceError):
             raise DataError(f"{capitalize(write.title)}: {error.message}.") from error
         raise explain_misfit(write, error) from error
+
+
+def changed_value(plan: Plan, actions: tuple[Action, ...], before: Stored, name: str) -> Any:
+    """Return the value of a field after an update of its members."""
+    try:
+        item = apply_update(Update(actions, creates=True), before.item)
+        return getattr(plan.decode(item), name)
+    except (ServiceError, StoredDataError) as error:
+        why = error.message if isinstance(error, ServiceError) else str(error)
+        raise DataError(f"The update of {plan.name}.{name} fails: {why} Nothing was written.") from error
 
 
 def changes_of_validators(plan: Plan, resolved: ResolvedChanges, after: Stored) -> ResolvedChanges | None:
