@@ -94,7 +94,7 @@ class Issue(Entity, table=github):
 
 
 class PullRequest(Entity, table=github):
-    """A pull request, in a partition of its own."""
+    """A pull request, which has a separate partition."""
 
     key = Key("PR#{owner}#{name}#{number:09d}", "PR#{owner}#{name}#{number:09d}")
     by_repo = Key("REPO#{owner}#{name}", "PR#{number:09d}", index="GSI1")
@@ -286,7 +286,7 @@ def test_github_09_a_repository_with_its_forks(db: Database, opening: Opening) -
         ("cyn", "ana"),
         ("ben", "ana"),
     ]
-    # A fork that becomes a repository of its own leaves the forks.
+    # A fork that becomes an original leaves the forks.
     db.update(Repo, owner="cyn", name="site", remove=["forked_from"])
     assert [repo.owner for repo in db.all(Repo.with_forks("ana", "site"))] == ["ana", "ben"]
     assert [repo.owner for repo in db.all(Repo.with_forks("cyn", "site"))] == ["cyn"]
