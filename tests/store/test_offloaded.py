@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from solotable import (
     Json,
     Key,
     Offloaded,
+    Outbox,
     SoftDelete,
     Store,
     Table,
@@ -42,7 +44,7 @@ from solotable.errors import (
     VersionConflict,
 )
 from solotable.jobs.backfill import backfill
-from solotable.jobs.collect_blobs import BlobCollection, collect_blobs
+from solotable.jobs.collect_blobs import BlobCollection, _DigestPage, collect_blobs
 
 from .opening import START, Opening
 
@@ -117,6 +119,17 @@ class Draft(Entity, table=library):
     deletion = SoftDelete(grace=timedelta(days=30))
     tenant_id: str = FROM_SCOPE
     draft_id: str
+    body: Annotated[Blob, Offloaded(shelf, inline_bytes=1_000)]
+    version: Annotated[int, Version()] = 0
+
+
+class Report(Entity, table=library):
+    """A report whose changes are events."""
+
+    key = Key("TENANT#{tenant_id}", "REPORT#{report_id}")
+    events = Outbox(days=None)
+    tenant_id: str = FROM_SCOPE
+    report_id: str
     body: Annotated[Blob, Offloaded(shelf, inline_bytes=1_000)]
     version: Annotated[int, Version()] = 0
 
@@ -362,6 +375,20 @@ def collected(opening: Opening, **options: Any) -> BlobCollection:
     return collect_blobs(opening.beside(library).admin(), library, **{"budget": 10_000, **options})
 
 
+def with_digests(
+    opening: Opening, digests: set[bytes], progress: Callable[[BlobCollection], None]
+) -> BlobCollection:
+    """Collect as if the scan had found these checksums only."""
+
+    def scanned(*_: Any) -> Iterator[None]:
+        yield from ()
+        return _DigestPage(digests, 1, None)  # type: ignore[return-value]  # of a generator
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("solotable.jobs.collect_blobs._digests", scanned)
+        return collected(opening, progress=progress)
+
+
 def later(opening: Opening, seconds: float = 200_000) -> None:
     shelf.seconds += seconds
     opening.clock.seconds = shelf.seconds
@@ -432,6 +459,86 @@ def test_the_objects_of_an_erased_tenant_are_collected(opening: Opening, db: Sto
     report = collected(opening, tenant="acme", grace=timedelta(0))
     assert (report.objects, report.deleted) == (1, 1)
     assert shelf.names == [name_of(OTHER, "other")]
+
+
+def test_collecting_keeps_the_objects_of_stored_events(opening: Opening, db: Store) -> None:
+    stored = db.create(Report(report_id="r", body=Blob(LARGE)))
+    db.put(stored.model_copy(update={"body": Blob(OTHER)}))
+    db.put(Book(isbn="1", body=Blob(LARGE + OTHER)))
+    db.delete(Book, isbn="1")
+    later(opening)
+    assert (collected(opening).deleted, len(shelf.names)) == (1, 2)
+    db.delete(Report, report_id="r", version=ANY)
+    later(opening)
+    assert (collected(opening).deleted, len(shelf.names)) == (0, 2)
+
+
+def test_collecting_during_a_write_with_a_snapshot_keeps_its_object(opening: Opening, db: Store) -> None:
+    db.create(Draft(draft_id="d", body=Blob(LARGE)))
+    db.put(Book(isbn="1", body=Blob(b"kept" * 1_000)))
+    later(opening)
+    moved = False
+
+    def move(now: BlobCollection) -> None:
+        nonlocal moved
+        if not moved:
+            moved = True
+            # The scan has read a page; now the reference moves from the item to a snapshot.
+            db.update(Draft, draft_id="d", set={"body": Blob(OTHER)}, version=1)
+
+    # As if the scan had passed the snapshot's key before, and reads the item afterwards.
+    digests = {sha256(b"kept" * 1_000).hexdigest().encode()}
+    report = with_digests(opening, digests, move)
+    assert (report.unreferenced, report.deleted, report.touched) == (1, 0, 1)
+    former = db.history(Draft, draft_id="d").get(1)
+    assert former is not None
+    assert former.body.read() == LARGE
+
+
+def test_a_process_killed_after_the_upload_leaves_an_orphan_only(opening: Opening, db: Store) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill() -> None:
+        raise Killed
+
+    db.put(Book(isbn="0", body=Blob(OTHER)))
+    opening.spy.once(PutItem, kill)
+    with pytest.raises(Killed):
+        db.put(Book(isbn="1", body=Blob(LARGE)))
+    assert db.get(Book, isbn="1") is None
+    assert len(shelf.names) == 2
+    db.put(Book(isbn="1", body=Blob(LARGE)))
+    assert db.require(Book, isbn="1").body.read() == LARGE
+    assert len(shelf.names) == 2
+
+
+def test_a_retry_after_an_unknown_outcome_stores_one_object(opening: Opening, db: Store) -> None:
+    blob = Blob(LARGE)
+    for _ in range(2):
+        with db.transaction(token="t1") as tx:
+            tx.put(Book(isbn="1", body=blob))
+    assert shelf.names == [name_of(LARGE)]
+    assert db.require(Book, isbn="1").body.read() == LARGE
+
+
+def test_an_async_store_does_not_block_its_loop(opening: Opening) -> None:
+    if opening.runner is None:
+        pytest.skip("a blocking store has no loop")
+    threads: set[int] = set()
+    put = shelf.put
+
+    def noted(name: str, data: bytes, media_type: str | None) -> None:
+        threads.add(threading.get_ident())
+        put(name, data, media_type)
+
+    shelf.put = noted  # type: ignore[method-assign]  # removed below
+    try:
+        opening(library).tenant("acme").put(Book(isbn="1", body=Blob(LARGE)))
+    finally:
+        del shelf.put
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_a_backfill_offloads_large_values(opening: Opening, db: Store) -> None:

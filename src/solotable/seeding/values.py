@@ -15,6 +15,7 @@ from uuid import UUID
 import pydantic
 from pydantic.fields import FieldInfo
 
+from solotable._entities.codecs.opaque.blob import Blob
 from solotable._entities.declare.annotations import bare, is_email_str, parts
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
@@ -251,6 +252,7 @@ _SCALARS: Final[Mapping[Any, Make]] = {
     time: lambda source, bounds, name: source.moment(bounds, name).time(),
     timedelta: lambda source, _, __: timedelta(seconds=source.random.randrange(_DAY)),
     UUID: lambda source, _, __: UUID(int=source.random.getrandbits(128), version=4),
+    Blob: lambda source, bounds, name: Blob.of(source.text(bounds, name)),
     pydantic.SecretStr: lambda source, bounds, name: pydantic.SecretStr(source.text(bounds, name)),
     pydantic.SecretBytes: lambda source, bounds, name: pydantic.SecretBytes(_bytes(source, bounds, name)),
 }
