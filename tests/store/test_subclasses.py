@@ -93,6 +93,24 @@ def test_reads_of_a_subclass_return_only_its_own_items(opening: Opening) -> None
     assert db.get(User, name="acme") is None
 
 
+def test_a_mixed_query_of_a_base_and_a_subclass_returns_the_rows_of_both(opening: Opening) -> None:
+    db = opening(github)
+    for name, size in (("ana", 1), ("bob", 2)):
+        db.create(User(name=name, size=size, mail=f"{name}@x"))
+    db.create(Organisation(name="org", size=3))
+    everyone, some = Account.of_country("NO"), User.of_country("NO").where(lambda user: user.mail == "ana@x")
+    for query in (everyone | some, some | everyone):
+        assert [row.name for row in db.all(query)] == ["ana", "bob", "org"]
+        assert db.count(query) == 3
+        assert len(db.page(query, limit=2)) == 2
+    # Both parts have a filter: a row meets the one of its own class or of its base.
+    for limit, names in ((1, ["ana", "bob", "org"]), (2, ["ana", "org"]), (3, ["ana"])):
+        larger = everyone.where(lambda account, limit=limit: account.size > limit)  # type: ignore[misc]
+        assert [row.name for row in db.all(larger | some)] == names
+    done = db.delete_partition(everyone.where(lambda account: account.size > 2) | some)
+    assert done.deleted == {"User": 1, "Organisation": 1}
+
+
 def test_subclasses_share_keys_and_do_not_replace_each_other(opening: Opening) -> None:
     db = opening(github)
     db.create(User(name="ana"))

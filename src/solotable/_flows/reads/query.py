@@ -190,12 +190,18 @@ def _mixed_filter(scope: Scope, parts: Sequence[Query[Any]]) -> Condition | None
         return None
     terms: list[Condition] = []
     for plan in {part.plan.tag: part.plan for part in parts}.values():
-        conditions = [_visible(scope, part) for part in parts if part.plan is plan]
+        # An item of a subclass may also be a row of a part of its base class.
+        conditions = [_visible(scope, part) for part in parts if _tags(part.plan) & _tags(plan)]
         stated = tuple(condition for condition in conditions if condition is not None)
         if len(stated) == len(conditions):
             assert plan.entity_filter is not None
             terms.append(Or((Not(plan.entity_filter), *stated)))
     return And(tuple(terms)) if len(terms) > 1 else next(iter(terms), None)
+
+
+def _tags(plan: Plan) -> set[str]:
+    """Return the tags of the items that reads of an entity return."""
+    return {plan.tag, *plan.subclasses}
 
 
 def _visible(scope: Scope, query: Query[Any]) -> Condition | None:
