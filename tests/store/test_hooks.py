@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Self
 
 import pytest
@@ -233,6 +234,52 @@ def test_an_async_hook_is_awaited_and_needs_an_async_store(opening: Opening) -> 
     assert calls == ["changed", "changed", "changed"]
 
 
+def _traced(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return call
+
+
+@pytest.mark.in_process
+def test_an_async_hook_behind_a_plain_decorator_is_awaited_or_rejected(opening: Opening) -> None:
+    table = Table("Mails")
+
+    class Mail(Entity, table=table):
+        key = Key("MAIL#{mail_id}", "MAIL")
+        mail_id: str
+
+        @hook("before_delete")
+        @classmethod
+        @_traced
+        async def _keep(cls, key: dict[str, Any]) -> None:
+            raise PermissionError("mails stay")
+
+        @hook("after_put")
+        @_traced
+        async def _after(self) -> None:
+            calls.append(f"after {self.mail_id}")
+
+    db = table.open("sqlite://")
+    # Only the call shows that the hook is async, so this write is done.
+    with pytest.raises(DeclarationError, match=r"Mail\._after is an async hook"):
+        db.put(Mail(mail_id="m"))
+    with pytest.raises(DeclarationError, match=r"Mail\._keep is an async hook"):
+        db.delete(Mail, mail_id="m")
+    assert db.get(Mail, mail_id="m") is not None
+    db.close()
+
+    async def main() -> None:
+        async with table.open_async("sqlite://") as opened:
+            await opened.put(Mail(mail_id="n"))
+            with pytest.raises(PermissionError):
+                await opened.delete(Mail, mail_id="n")
+
+    asyncio.run(main())
+    assert calls == ["after n"]
+
+
 def test_wrong_hooks_are_rejected_when_the_class_is_declared() -> None:
     with pytest.raises(DeclarationError, match=r"hook\(\) takes events, got \['after_save'\]"):
         hook("after_save")  # type: ignore[arg-type]  # the point of the test
@@ -244,6 +291,27 @@ def test_wrong_hooks_are_rejected_when_the_class_is_declared() -> None:
 
             @hook("before_update")
             def _f(self) -> None: ...
+
+
+@pytest.mark.parametrize("outer", [classmethod, staticmethod, property, functools.cache])
+def test_a_hook_below_another_decorator_is_rejected(outer: Callable[[Any], Any]) -> None:
+    with pytest.raises(
+        DeclarationError, match=r"Draft\._f: @hook is below another decorator; write @hook as"
+    ):
+
+        class Draft(Entity, table=Table("Drafts")):
+            key = Key("DRAFT#{draft_id}", "DRAFT")
+            draft_id: str
+
+            @outer
+            @hook("before_delete")
+            def _f(self, key: Any) -> None: ...
+
+
+@pytest.mark.parametrize("inner", [staticmethod, property, functools.cache])
+def test_a_hook_takes_methods_and_class_methods(inner: Any) -> None:
+    with pytest.raises(DeclarationError, match="@hook takes a method or a class method, got"):
+        hook("before_delete")(inner(lambda key: None))
 
 
 def test_a_subclass_inherits_replaces_and_removes_hooks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -27,6 +28,8 @@ _EVENTS = get_args(HookEvent)
 _OF_CLASS = ("before_update", "before_delete")
 _MARK = "__solotable_hook__"
 _KINDS = (FunctionType, classmethod)
+_CACHED = type(functools.cache(len))
+_ORDER = "write @hook as the first decorator, above @classmethod or a plain method"
 
 
 def hook(*events: HookEvent) -> Callable[[FunctionT], FunctionT]:
@@ -44,6 +47,10 @@ def hook(*events: HookEvent) -> Callable[[FunctionT], FunctionT]:
         raise DeclarationError(f"hook() takes events, got {unknown or 'none'}; use {', '.join(_EVENTS)}.")
 
     def mark(function: FunctionT) -> FunctionT:
+        if not isinstance(function, _KINDS):
+            raise DeclarationError(
+                f"@hook takes a method or a class method, got {type(function).__name__}; {_ORDER}."
+            )
         setattr(function, _MARK, events)
         return function
 
@@ -69,6 +76,10 @@ def hooks_of(entity: type[Any]) -> Hooks | None:
     for owner in reversed(entity.__mro__):
         for name, member in tuple(vars(owner).items()):
             events = getattr(member, _MARK, None) if isinstance(member, _KINDS) else None
+            if events is None and getattr(_below(member), _MARK, None):
+                raise DeclarationError(
+                    f"{owner.__name__}.{name}: @hook is below another decorator; {_ORDER}."
+                )
             if events is not None:
                 _check_kind(entity, name, member, events)
                 found[name] = events
@@ -82,6 +93,13 @@ def hooks_of(entity: type[Any]) -> Hooks | None:
             methods[event] = (*methods.get(event, ()), name)
     is_async = frozenset(name for name in found if inspect.iscoroutinefunction(getattr(entity, name)))
     return Hooks(methods=methods, async_methods=is_async)
+
+
+def _below(member: Any) -> object:
+    """Return what another decorator, such as @classmethod or @cache, was applied to."""
+    if isinstance(member, classmethod | staticmethod | _CACHED):
+        return member.__wrapped__
+    return member.fget if isinstance(member, property) else None
 
 
 def _check_kind(entity: type[Any], name: str, member: object, events: tuple[str, ...]) -> None:

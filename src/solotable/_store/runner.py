@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -100,7 +100,9 @@ def _answer(request: Any, engine: Engine) -> Any:
             blob.save(storage, name)
         return None
     request.check_blocking()
-    return None if request.function is None else request.function(*request.arguments)
+    reply = None if request.function is None else request.function(*request.arguments)
+    request.check_blocking(reply)
+    return reply
 
 
 async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
@@ -114,7 +116,8 @@ async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
             await blob.asave(storage, name)
         return None
     reply = None if request.function is None else request.function(*request.arguments)
-    return await reply if request.is_async and reply is not None else reply
+    # A decorator may hide that the hook is async, so the reply decides.
+    return await reply if isinstance(reply, Awaitable) else reply
 
 
 def _wrong_yield(request: object) -> TypeError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,9 +33,11 @@ class HookCall(Request[Any]):
     function: Callable[..., Any] | None = None
     arguments: tuple[Any, ...] = ()
 
-    def check_blocking(self) -> None:
-        """Raise DeclarationError for an async hook in a blocking store."""
-        if self.is_async:
+    def check_blocking(self, reply: object = None) -> None:
+        """Raise DeclarationError for an async hook in a blocking store; a reply may show that it is one."""
+        if self.is_async or isinstance(reply, Awaitable):
+            if isinstance(reply, Coroutine):
+                reply.close()
             raise DeclarationError(
                 f"{self.name} is an async hook, which a blocking store cannot run; "
                 f"use open_async(), or make it a plain method."
