@@ -40,6 +40,8 @@ ValueT = TypeVar("ValueT")
 _RANGES: dict[Comparator, Verb] = {">=": "since", ">": "after", "<=": "until", "<": "before"}
 _COMPARATORS: dict[Verb, Comparator] = {verb: comparator for comparator, verb in _RANGES.items()}
 
+_ADVICE = "write missing(...) or == None instead of `is None`, which Python evaluates itself."
+
 
 class Recorded:
     """A recorded condition."""
@@ -137,6 +139,9 @@ class Recorder:
     def __iter__(self) -> NoReturn:
         raise DeclarationError(f"A condition cannot iterate over {self._path.owner}.")
 
+    def __len__(self) -> NoReturn:
+        raise DeclarationError(f"Use size({self._path.owner}) instead of len(...), which Python evaluates.")
+
     def _compare(self, comparator: Comparator, other: Any) -> Recorded:
         step = self._path.attribute.step
         if step > 1 and comparator in _RANGES and not isinstance(other, Recorder):
@@ -190,7 +195,7 @@ def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
     if not isinstance(result, (Recorded, Recorder)):
         raise DeclarationError(
             f"The condition on {plan.name} returned {result!r} instead of a comparison of its fields; "
-            f"write missing(...) or == None instead of `is None`, which Python evaluates itself."
+            f"{_ADVICE}"
         )
     return _check(_condition(result), f"the condition on {plan.name}")
 
@@ -278,7 +283,7 @@ def _condition(value: Any) -> Condition:
     if isinstance(value, Recorder):
         # A boolean field used as a condition.
         return Compare("=", value._operand(), Const({"BOOL": True}))
-    raise DeclarationError(f"{value!r} is not a condition; compare a field of the entity.")
+    raise DeclarationError(f"{value!r} is not a condition; compare a field of the entity, and {_ADVICE}")
 
 
 def _terms(kind: type[And] | type[Or], condition: Condition) -> tuple[Condition, ...]:

@@ -145,6 +145,10 @@ def field_path(plan: Plan, name: str) -> FieldPath:
     """Return the path of a field of an entity."""
     attribute = plan.attributes.get(name)
     if attribute is None:
+        if name in plan.entity.model_computed_fields:
+            raise DeclarationError(
+                f"{plan.name}.{name} is a computed field, which is not stored; use the fields that it reads."
+            )
         raise DeclarationError(f"{plan.name} has no field {name!r}; {suggestion(name, plan.attributes)}")
     info = plan.entity.model_fields[name]
     return FieldPath(
