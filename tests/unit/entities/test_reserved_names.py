@@ -9,41 +9,31 @@ from typing import Any
 import pytest
 from pydantic import ConfigDict, create_model
 
-from solotable import Entity, Key, Store, Table
+from solotable import AsyncStore, Entity, Key, Store, Table
 from solotable._entities.declare.build import RESERVED_PARTS
-from solotable._store.unit_of_work import TransactionWork
+from solotable._store.unit_of_work import BatchWork, TransactionWork
 from solotable.errors import DeclarationError
 
 names = Table("ReservedNames")
-#: Verbs that take the parts of a primary key as keyword arguments.
-VERBS = (
-    "get",
-    "require",
-    "update",
-    "upsert",
-    "delete",
-    "modify",
-    "undelete",
-    "hold",
-    "release_hold",
-    "history",
-)
+_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _declare(base: type, **fields: Any) -> None:
     create_model("Doc", __base__=base, __cls_kwargs__={"table": names}, **fields)
 
 
-def test_the_reserved_parts_are_the_options_of_the_verbs() -> None:
-    methods = [getattr(Store, verb) for verb in VERBS]
-    methods += [TransactionWork.update, TransactionWork.delete, TransactionWork.check]
-    found = {
-        parameter.name
-        for method in methods
-        for parameter in inspect.signature(method).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
+def test_the_reserved_parts_are_the_arguments_of_the_verbs() -> None:
+    found: set[str] = set()
+    verbs: set[str] = set()
+    for owner in (Store, AsyncStore, TransactionWork, BatchWork):
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            parameters = [*inspect.signature(method).parameters.values()][1:]
+            if name.startswith("_") or not any(each.name == "key" for each in parameters):
+                continue
+            verbs.add(name)
+            found |= {each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, _NAMED)}
     assert found == RESERVED_PARTS
+    assert verbs >= {"get", "update", "upsert", "delete", "modify", "collection", "check", "history", "hold"}
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_PARTS))

@@ -43,19 +43,25 @@ if TYPE_CHECKING:
     from .entity import Declaration, Entity
 
 MemberT = TypeVar("MemberT")
-#: The options of the verbs that take the parts of a primary key by name.
+#: The arguments of the verbs that take the parts of a primary key by name.
 RESERVED_PARTS = frozenset(
     {
         "add",
         "append",
         "consistent",
+        "cursor",
         "default",
         "delete",
+        "descending",
+        "limit",
+        "most",
         "prepend",
         "reason",
         "remove",
+        "root",
         "set",
         "set_if_missing",
+        "unknown",
         "version",
         "where",
     }
@@ -239,7 +245,7 @@ def _check_model(entity: type[Entity], primary: AccessPath) -> None:
                 f"{name}.{each} hides {each} of Entity; rename the field, and keep the attribute's name with "
                 f"Attr({each!r})."
             )
-    for part in primary.parts:
+    for part in (*primary.parts, *(each.name for each in primary.computed)):
         if part in RESERVED_PARTS:
             raise DeclarationError(
                 f"{name}.key has the part {part!r}, which is an option of get(), update() and other verbs; "
@@ -327,6 +333,9 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
             raise DeclarationError(
                 f"{name} stores two fields as {attribute.wire!r}: {by_wire[attribute.wire].field}, {each}."
             )
+        if each == draft.tenant and _is_in_no_index(draft):
+            by_wire[attribute.wire] = attribute
+            continue
         if attribute.stored and attribute.wire in reserved - key_names:
             raise DeclarationError(
                 f"{name}.{each} is stored as {attribute.wire!r}, which is a key attribute or the type tag of "
@@ -334,6 +343,21 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
             )
         by_wire[attribute.wire] = attribute
     return by_wire
+
+
+def _is_in_no_index(draft: Draft) -> bool:
+    """Return whether the indexes over the tenant attribute do not contain the entity unless it has a Key.
+
+    DynamoDB: an item without one of the key attributes is not in the index.
+    """
+    tenant = draft.attributes[draft.tenant or ""].wire
+    filled = {each.wire for each in draft.attributes.values()}
+    filled.update(name for path in draft.keys.values() for name in path.names)
+    indexes = [(*index.partition, *index.sort) for index in draft.table.indexes.values()]
+    over_tenant = [
+        names for names in indexes if any((tenant, "S") == (each.name, each.kind) for each in names)
+    ]
+    return bool(over_tenant) and all(any(each.name not in filled for each in names) for names in over_tenant)
 
 
 def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:

@@ -365,11 +365,11 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     if prepared.request is None:
         return 0
     plan = prepared.plan
-    if prepared.mixed_read is None and _countable(plan, query.path):
+    if prepared.mixed_read is None and _countable(scope, plan, query.path):
         assert plan.entity_filter is not None
         condition = _both(prepared.request.filter, plan.entity_filter)
         is_tenant = scope.is_tenant(plan)
-        if is_tenant is not None and _may_filter(plan, query.path, plan.tenant or ""):
+        if is_tenant is not None and plan.attributes[plan.tenant or ""].wire not in query.path.names:
             condition = _both(condition, is_tenant)
         if query.filter is not None:
             check_joined(plan, query.filter, condition)
@@ -384,20 +384,16 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
             return total
 
 
-def _countable(plan: Plan, path: AccessPath) -> bool:
+def _countable(scope: Scope, plan: Plan, path: AccessPath) -> bool:
     """Return whether DynamoDB can count the visible rows of a path; it cannot recognise items by keys."""
     if not plan.table.tag_required or _may_hide_more(plan):
         return False
-    if plan.tenant is not None and not plan.attributes[plan.tenant].stored:
-        return False
+    if plan.tenant is not None:
+        tenant = plan.attributes[plan.tenant]
+        if not tenant.stored or (scope.tenant is not None and not _has(plan, path, tenant.wire)):
+            return False
     sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
     return sees_deleted and _has(plan, path, plan.table.internal_tag)
-
-
-def _may_filter(plan: Plan, path: AccessPath, field: str) -> bool:
-    """Return whether a filter can name a field: the index projects it, and it is not one of its keys."""
-    wire = plan.attributes[field].wire
-    return wire not in path.names and _has(plan, path, wire)
 
 
 def _may_hide_more(plan: Plan) -> bool:

@@ -21,7 +21,7 @@ TYPES: dict[str, Any] = {
     "at": datetime,
     "shard": int,
     "many": Enum("Many", {f"M{n}": f"m{n}" for n in range(100)}),
-    "most": Enum("Most", {f"M{n}": f"m{n}" for n in range(99)}),
+    "at_most": Enum("Most", {f"M{n}": f"m{n}" for n in range(99)}),
 }
 
 
@@ -35,7 +35,7 @@ def hot(partition: str, *, tenant: str | None = None, shards: int | None = None)
     ("partition", "said"),
     [
         ("ORDERS", "Order.key puts all items into one partition, and"),
-        ("{most}", "into 99 partitions by most"),
+        ("{at_most}", "into 99 partitions by at_most"),
         ("STATUS#{status}", "into 3 partitions by status"),
         ("{status}#{level:02d}", "into 6 partitions by level and status"),
     ],
