@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Entity, Key
-from solotable._protocol.requests import GetItem, Query
+from solotable._protocol.requests import GetItem, PutItem, Query
+from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
     CursorRejected,
@@ -277,11 +278,16 @@ def test_c0_14_a_closed_tenant_is_erased_with_everything_and_an_open_one_is_not(
     assert [item for item in left if "acme" in item["PK"]["S"]] == []
     assert "bo@example.org" not in repr(left)
     assert [item for item in left if "zeta" in item["PK"]["S"]] == zeta
+    # An item of a newer release is kept and reported.
+    newer: Item = {"PK": {"S": "TENANT#acme"}, "SK": {"S": "POLL#1"}, "_type": {"S": "Poll"}}
+    site.engine.handle(PutItem(table=site.prefix + cms.name, item=newer))
     assert site.run(erase_tenant(site.db, "acme")).model_dump() == {
         "tenant": "acme",
         "removed": 0,
         "done": True,
+        "unknown": 1,
     }
+    assert newer in site.raw()
     with pytest.raises(NotFound):
         site.run(site.tenants.get("acme"))
 

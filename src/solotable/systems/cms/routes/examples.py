@@ -171,7 +171,7 @@ EXAMPLES: dict[str, Any] = {
     "SignalSummary": {"signal_id": _ID, "title": _SIGNAL["title"], "source": "support", "status": "new"},
     "TenantChange": {"domain": "www.acme.example"},
     "TenantDraft": _TENANT,
-    "TenantErasure": {"tenant": "acme", "removed": 4711, "done": True},
+    "TenantErasure": {"tenant": "acme", "removed": 4711, "done": True, "unknown": 0},
     "TenantSummary": {**_TENANT, "status": "active"},
     "User": {**_STORED, **_USER, "user_id": "u-17", "enabled": True},
     "UserSummary": {**_USER, "user_id": "u-17", "enabled": True, "version": 1},

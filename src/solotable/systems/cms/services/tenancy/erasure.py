@@ -18,11 +18,15 @@ from solotable.systems.cms.storage import Storage
 
 
 class TenantErasure(BaseModel):
-    """The number of removed items, and whether any are left."""
+    """The number of removed items, and whether any are left.
+
+    `unknown` items name the tenant, but this release has no entity for them; they are kept.
+    """
 
     tenant: str
     removed: int
     done: bool
+    unknown: int = 0
 
 
 async def erase_tenant(
@@ -42,7 +46,9 @@ async def erase_tenant(
     erasure = await db.admin().erase_tenant(tenant, most=left)
     if erasure.done and config is not None:
         await db.delete(config)
-    return TenantErasure(tenant=tenant, removed=removed + erasure.removed, done=erasure.done)
+    return TenantErasure(
+        tenant=tenant, removed=removed + erasure.removed, done=erasure.done, unknown=erasure.unknown
+    )
 
 
 async def _delete_files(store: AsyncStore, storage: Storage, max_items: int | None) -> int:
