@@ -16,7 +16,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.recognition import tag_of
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
+from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._expressions.describe import describe
 from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
@@ -229,7 +229,7 @@ def _failed(message: str, item: Item | None, found: Any) -> ConditionFailed:
 def conflict(write: Write, item: Item | None, found: Any, expected: int) -> VersionConflict:
     """Return the error for a stored version that differs from the expected one."""
     current = version_of(write.plan, found)
-    wanted = "a new item" if expected == 0 else f"version {expected}"
+    wanted = "a new item" if write.creates else f"version {expected}"
     state = "the item does not exist" if current is None else f"found version {current}"
     return VersionConflict(
         f"{capitalize(write.title)}: expected {wanted}, {state}; read it again and repeat the change.",
@@ -272,8 +272,10 @@ def _known_version(plan: Plan, version: object) -> int | None:
 def version_is(plan: Plan, expected: int) -> Condition:
     """Return the condition that the stored version is this one."""
     assert plan.version is not None
-    attribute = plan.attributes[plan.version]
-    return Compare("=", Attr((attribute.wire,)), Const({"N": str(expected)}))
+    name = plan.attributes[plan.version].wire
+    same = Compare("=", _attribute(name), Const({"N": str(expected)}))
+    # An item of another program may have no version; it is read as version 0.
+    return same if expected else Or((same, _absent(name)))
 
 
 def fields_unchanged(plan: Plan, values: Mapping[str, AttributeValue | None]) -> list[Condition]:

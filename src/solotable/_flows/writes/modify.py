@@ -80,13 +80,12 @@ def modify(
         if plan.hooks is not None:
             changed = yield from before_put(plan, verb, changed)
         _check_key(scope, plan, key, changed, "result")
+        changed = _with_stored_state(plan, current, changed)
         if before is None:
             created: EntityT = yield from put_entity(scope, changed, create=True)
             return created
         try:
-            replaced: EntityT = yield from _replace(
-                scope, plan, before, _with_stored_state(plan, current, changed)
-            )
+            replaced: EntityT = yield from _replace(scope, plan, before, changed)
             return replaced
         except ConditionFailed as error:
             if error.item == before.item:
@@ -137,6 +136,13 @@ def _bound_default(scope: Scope, plan: Plan, key: Mapping[str, Any], default: En
     if not isinstance(default, plan.entity):
         raise DataError(f"The default of modify() is a {plan.name}, got {type(default).__name__}.")
     _check_key(scope, plan, key, default, "default")
+    if plan.version is not None:
+        version, new = getattr(default, plan.version), plan.entity.model_fields[plan.version].get_default()
+        if version not in (0, new):
+            raise DataError(
+                f"The default of modify() is a new {plan.name}, so its version is 0, got {version}; pass an "
+                f"entity that was not read from the table."
+            )
     if plan.tenant is None:
         return default
     return default.model_copy(update={plan.tenant: scope.bind(plan, default.__dict__)[plan.tenant]})
