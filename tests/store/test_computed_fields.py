@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, computed_field
 
 from solotable import ANY, FROM_SCOPE, Database, Entity, Index, Key, Table, Version
 from solotable.errors import DataError, StoredDataError
+from solotable.jobs.backfill import backfill
 from tests.store.opening import Opening, stale_keys
 
 library = Table("Library", indexes=[Index("GSI1"), Index("GSI2")])
@@ -251,3 +252,14 @@ def test_a_property_with_unknown_sources_is_recomputed_by_every_update(
     db.update(pen, set={"note": "x"})
     assert list(db.page(Pen.by_label.query(label="blue-1"))) == [db.require(Pen, pen="1")]
     assert stale_keys(opening, library) == []
+
+
+def test_a_backfill_repairs_keys_of_a_changed_function(db: Database, opening: Opening) -> None:
+    db.put(book())
+    right = opening.only(Book)
+    opening.plant(
+        library, right | {"GSI1SK": {"S": "former#1"}, "GSI2PK": {"S": "SHELF#x"}, "GSI2SK": {"S": "0"}}
+    )
+    done = backfill(opening.beside(library).admin(), Book, budget=100)
+    assert (done.tally.reindexed, done.problems) == (1, ())
+    assert opening.only(Book) == right

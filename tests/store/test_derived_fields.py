@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 import pytest
@@ -27,6 +28,24 @@ class Paper(Entity, table=papers):
     @model_validator(mode="after")
     def _fill(self) -> Self:
         self.__dict__["title_key"] = self.title.lower()
+        return self
+
+
+class Journal(Entity, table=papers):
+    """A cached property, whose value Pydantic keeps beside the fields."""
+
+    key = Key("JOURNAL", "{name}")
+    name: str
+    title: str = ""
+    initial: str = ""
+
+    @cached_property
+    def upper(self) -> str:
+        return self.title.upper()
+
+    @model_validator(mode="after")
+    def _fill(self) -> Self:
+        self.__dict__["initial"] = self.upper[:1]
         return self
 
 
@@ -115,3 +134,12 @@ def test_a_put_of_a_copy_stores_what_the_validators_return(db: Database, opening
     stored = db.put(paper.model_copy(update=changes))
     assert stored.title_key == "apple"
     assert opening.only(Paper)["GSI1SK"] == {"S": "apple#1"}
+
+
+def test_a_cached_property_is_neither_stored_nor_an_error(db: Database, opening: Opening) -> None:
+    journal = Journal(name="j", title="ant")
+    assert journal.upper == "ANT"
+    journal = db.put(journal)
+    assert db.update(journal, set={"title": "bee"}).initial == "B"
+    item = opening.only(Journal)
+    assert (item["initial"], "upper" in item) == ({"S": "B"}, False)

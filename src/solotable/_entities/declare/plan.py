@@ -221,6 +221,9 @@ class Plan:
         try:
             validated = self.entity.__pydantic_validator__.validate_python(dict(values))
         except ValidationError as error:
+            if not values.keys() <= self.attributes.keys():
+                # A cached_property keeps its value beside the fields.
+                return self.check({name: values[name] for name in self.attributes})
             first = error.errors()[0]
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
             public = f"{where} does not fit its model: {first['msg']}."
@@ -228,7 +231,9 @@ class Plan:
                 raise DataError(public, public_message=public) from None
             shown = f"{where} = {first['input']!r} does not fit its model: {first['msg']}."
             raise DataError(shown, public_message=public) from error
-        return None if self._decoder.is_trusted else dict(validated.__dict__)
+        return (
+            None if self._decoder.is_trusted else {name: validated.__dict__[name] for name in self.attributes}
+        )
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
         """Decode an item to its entity; the entity keeps attributes that the model does not know.

@@ -51,7 +51,8 @@ def changes_of_validators(plan: Plan, resolved: ResolvedChanges, after: Stored) 
     """
     given = plan.raw_values(after.item)
     known: dict[str, Any] = {}
-    for name, value in after.entity.__dict__.items():
+    for name in plan.attributes:
+        value = after.entity.__dict__[name]
         if name in given:
             is_changed = given[name] != value
         else:
