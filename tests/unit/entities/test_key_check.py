@@ -51,6 +51,18 @@ class Folded(Entity, table=FOREIGN):
     number: int
 
 
+class Native(Entity, table=Table("Native", partition="number", sort="at")):
+    key = Key(("number",), ("at",))
+    number: uuid.UUID
+    at: datetime
+
+
+class NativeEpoch(Entity, table=Table("NativeEpoch", partition="name", sort="at:N")):
+    key = Key(("name",), ("at",))
+    name: str
+    at: Annotated[datetime, Epoch("s")]
+
+
 def millisecond(number: int) -> datetime:
     return AT.replace(microsecond=number * 1000)
 
@@ -98,3 +110,20 @@ def test_a_time_of_another_zone_is_compared_exactly() -> None:
     assert check is not None
     assert not check(item)
     Times.plan().check_key(item, Times.from_item(item))
+
+
+@pytest.mark.parametrize(
+    ("entity", "stored"),
+    [
+        (Native(number=uuid.UUID(int=7), at=millisecond(1)), {"at": {"S": "2026-11-16T12:30:45.001Z"}}),
+        (Native(number=uuid.UUID(int=7), at=AT), {"at": {"S": "2026-11-16T13:30:45.000000+01:00"}}),
+        (Native(number=uuid.UUID(int=10), at=AT), {"number": {"S": str(uuid.UUID(int=10)).upper()}}),
+        (NativeEpoch(name="a", at=AT), {"at": {"N": "1794832245.5"}}),
+    ],
+)
+def test_an_attribute_key_in_another_form_is_rejected(entity: Any, stored: Any) -> None:
+    plan = plan_of(entity)
+    item = entity.to_item()
+    plan.check_key(item, entity)
+    with pytest.raises(StoredDataError, match="derive another key"):
+        plan.check_key(item | stored, entity)

@@ -81,7 +81,7 @@ class ItemDecoder:
         other_keys: frozenset[str] = frozenset(),
     ) -> None:
         self._entity = entity
-        self._names = names
+        self._names = names - {each.wire for each in attributes.values() if not each.stored}
         self._other_keys = other_keys
         self._primary = primary
         required = {name for name, field in entity.model_fields.items() if field.is_required()}
@@ -124,9 +124,9 @@ class ItemDecoder:
 
     def _attribute_set(self, item: Item) -> _AttributeSet:
         """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
-        present = [name for name, each in self._attributes.items() if each.wire in item]
+        present = [name for name, each in self._attributes.items() if each.stored and each.wire in item]
         filled = any(
-            (each.missing is not None or name in self._in_key) and each.wire not in item
+            (each.missing is not None or name in self._in_key) and name not in present
             for name, each in self._attributes.items()
         )
         found = _AttributeSet(
@@ -148,14 +148,15 @@ class ItemDecoder:
         return {
             name: attribute.decode(item[attribute.wire])
             for name, attribute in self._attributes.items()
-            if attribute.wire in item
+            if attribute.stored and attribute.wire in item
         }
 
     def _decode_slowly(self, item: Item) -> dict[str, Any]:
         values: dict[str, Any] = {}
         in_key: dict[str, Any] | None = None
         for name, attribute in self._attributes.items():
-            value = item.get(attribute.wire)
+            # Another program's attribute may have the name of a field that only the key contains.
+            value = item.get(attribute.wire) if attribute.stored else None
             if value is not None:
                 values[name] = attribute.decode(value)
             elif name in self._in_key:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.key_check import KeyCheck
+from solotable._entities.keys.key_check import KeyCheck, compared_names
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.schema.versions import SchemaVersions
 from solotable._entities.traits.retention import Retention
@@ -271,7 +271,7 @@ class Plan:
         except KeyError:
             # Only the key or an older schema version contains the field.
             pass
-        names = self.primary.derived
+        names = compared_names(self.primary)
         stored = {name: item.get(name) for name in names}
         try:
             key = self.key_of(entity.__dict__)
@@ -281,7 +281,8 @@ class Plan:
         if stored != derived:
             raise StoredDataError(
                 f"The stored {self.name} {stored} has fields that derive another key, {derived}, so a write "
-                f"would not find it; declare the format of its keys with KeyFormat, or move the item."
+                f"would not find it; declare the format of its keys with KeyFormat, or of its times with Iso "
+                f"or Epoch, or move the item."
             )
 
     def is_secret(self, location: Sequence[Any]) -> bool:

@@ -2,13 +2,15 @@
 
 Every item that is read runs through it, so it compares texts where it can. It may answer no for a correct
 key, whose exact check is slower. Sharded partitions, time buckets and fields that only the key has are not
-compared.
+compared. An attribute that is a key itself must be stored as the model would store it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from solotable._entities.codecs.containers import CODEC_ERRORS
@@ -17,7 +19,7 @@ from solotable._values import AttributeValue, Item
 from solotable.errors import DataError
 
 from .access_path import AccessPath
-from .layout import KeyLayout, TemplateLayout
+from .layout import AttributeLayout, KeyLayout, TemplateLayout
 from .parts.codecs import (
     ChoiceCodec,
     DateCodec,
@@ -54,8 +56,17 @@ def compile_key_check(primary: AccessPath, attributes: Mapping[str, Attribute]) 
     return check
 
 
+def compared_names(primary: AccessPath) -> tuple[str, ...]:
+    """Return the key attributes that the exact check compares."""
+    layouts = (each for each in (primary.partition, primary.sort) if isinstance(each, AttributeLayout))
+    attributes = (attribute for layout in layouts for attribute in layout.attributes)
+    return (*primary.derived, *(each.wire for each in attributes if may_be_stored_otherwise(each)))
+
+
 def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names: dict[str, Any]) -> list[str]:
-    """Return the comparisons of a template, and add the functions in them to `names`."""
+    """Return the comparisons of a key, and add the functions in them to `names`."""
+    if isinstance(layout, AttributeLayout):
+        return _attribute_terms(layout, names)
     if not isinstance(layout, TemplateLayout) or layout.sharding is not None or layout.bucket is not None:
         return []
     texts: list[str] = []
@@ -81,6 +92,35 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
             names[f"text{len(names)}"] = _encoder(attribute, codec)
             texts.append(f"text{len(names) - 1}(item[{attribute.wire!r}])")
     return [*terms, f"item[{layout.attribute!r}]['S'] == {' + '.join(texts)}"]
+
+
+def _attribute_terms(layout: AttributeLayout, names: dict[str, Any]) -> list[str]:
+    terms: list[str] = []
+    for attribute in layout.attributes:
+        if may_be_stored_otherwise(attribute):
+            names[f"is_same{len(names)}"] = partial(is_stored_alike, attribute)
+            terms.append(f"is_same{len(names) - 1}(item[{attribute.wire!r}])")
+    return terms
+
+
+def may_be_stored_otherwise(attribute: Attribute) -> bool:
+    """Return whether other programs can store a value of this type in another form, as they do with times."""
+    for kind, probe in (("S", "\N{NO-BREAK SPACE}probe"), ("N", "1700000000")):
+        if attribute.kind == kind:
+            try:
+                return not isinstance(attribute.decode({kind: probe}), str | int | float | Decimal)
+            except (DataError, *CODEC_ERRORS):
+                return True
+    return False
+
+
+def is_stored_alike(attribute: Attribute, value: AttributeValue) -> bool:
+    """Return whether the model would store the value of a key attribute in the same form."""
+    try:
+        encoded = attribute.encode(attribute.decode(value))
+    except (DataError, *CODEC_ERRORS):
+        return False
+    return encoded == value
 
 
 def _encoder(attribute: Attribute, codec: PartCodec) -> Callable[[AttributeValue], str]:
