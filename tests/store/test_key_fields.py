@@ -122,6 +122,18 @@ def test_a_field_with_stored_false_is_only_in_the_key(opening: Opening) -> None:
     assert opening.raw(shop) == []
 
 
+def test_the_key_decides_over_a_foreign_attribute_of_the_same_name(opening: Opening) -> None:
+    db = opening(shop).tenant("acme")
+    key = {"PK": {"S": "ORG#acme"}, "SK": {"S": "BOX#b1"}}
+    opening.plant(shop, {**key, "_type": {"S": "Box"}, "box_id": {"S": "other"}, "version": {"N": "1"}})
+    box = db.require(Box, box_id="b1")
+    assert box.box_id == "b1"
+    db.put(box)
+    db.update(Box, box_id="b1", version=2, set={"size": 2})
+    (item,) = opening.raw(shop)
+    assert (item["SK"], item["box_id"], item["size"]) == (key["SK"], {"S": "other"}, {"N": "2"})
+
+
 def test_another_tenant_does_not_see_fields_that_are_only_in_the_key(opening: Opening) -> None:
     base = opening(shop)
     base.tenant("acme").create(Box(box_id="b1"))

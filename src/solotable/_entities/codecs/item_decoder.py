@@ -112,15 +112,18 @@ class ItemDecoder:
             entity = self._construct(values)
         else:
             entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
-        if found.unknown:
-            entity.keep_unknown({name: item[name] for name in found.unknown})
+        if found.unknown or found.index_keys:
+            self._keep_attributes(entity, item, found)
+        return entity
+
+    def _keep_attributes(self, entity: Entity, item: Item, found: _AttributeSet) -> None:
+        # Imported here, because entities import codecs.
+        from solotable._entities.declare.entity import set_private
+
+        set_private(entity, "unknown", {name: item[name] for name in found.unknown})
         if found.index_keys:
             kept = {name: item[name] for name in found.index_keys}
-            # Imported here, because entities import codecs.
-            from solotable._entities.declare.entity import set_private
-
             set_private(entity, "index_keys", ({name: item.get(name) for name in self._primary.names}, kept))
-        return entity
 
     def _attribute_set(self, item: Item) -> _AttributeSet:
         """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
