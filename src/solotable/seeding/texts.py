@@ -80,7 +80,7 @@ def text_for(field: str, random: Random) -> str:
     """Return a text that fits the name of a field.
 
     >>> text_for("email", Random(1))
-    'barbara.wirth97@example.com'
+    'barbara.lovelace867@example.com'
     """
     lowered = field.lower()
     for part, make in _BY_NAME:

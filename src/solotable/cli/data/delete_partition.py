@@ -40,7 +40,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Delete the rows of a PATTERN: a whole partition, or a range of it.
+    """Delete the rows of a PATTERN, or a whole partition.
 
     Locks, counters, history and soft deletes follow, as with delete. Items that no entity matches are kept.
     """

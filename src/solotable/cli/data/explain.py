@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     prices_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the request of a PATTERN, a get or a put, and its cost.
+    """Print the request and cost of a PATTERN, a get or a put.
 
     Missing arguments get sample values. With a database (--db), a read is run and measured.
     """

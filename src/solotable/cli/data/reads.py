@@ -127,7 +127,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     show_request: bool,
     output: str | None,
 ) -> None:
-    """Print a page of a PATTERN's rows, such as Section.of_survey.
+    """Print a page of the rows of a PATTERN.
 
     The cursor of the next page goes to standard error, and into the object that --json prints.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @output_options
 def command(entities: tuple[str, ...], target: Target, count: int, number: int, output: str | None) -> None:
-    """Store generated entities that are valid in their models, for tests and demos.
+    """Store generated entities, for tests and demos.
 
     Without ENTITY, all entities of the models are stored, in the order of their definition. Each takes over
     the key fields of the entities before it, so name parents first. Nothing is replaced: the same seed again

@@ -57,7 +57,7 @@ def command(
     ignore: tuple[str, ...],
     exit_zero: bool,
 ) -> int:
-    """Check the design of the tables: clashing keys, costly patterns.
+    """Check the tables for clashing keys and costly patterns.
 
     MODELS is models.py:table, pkg.mod:table or pkg.mod. Exits with 1 if there are errors or warnings;
     notes do not count. [tool.solotable.lint] in pyproject.toml accepts select and ignore.

@@ -37,7 +37,7 @@ _COLUMNS = (
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 def command(models: str | None, output: str, as_json: bool) -> None:
-    """List the access patterns with their key conditions and costs."""
+    """List the access patterns with their keys and costs."""
     from solotable._entities.patterns.access_patterns import AccessPattern, access_patterns
 
     def row(each: AccessPattern) -> dict[str, str]:

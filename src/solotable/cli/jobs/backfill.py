@@ -64,7 +64,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
     budget: int,
     as_json: bool,
 ) -> int:
-    """Rewrite items of ENTITY to its current schema version and keys.
+    """Rewrite items of ENTITY to its current version and keys.
 
     Other writers may continue. An unfinished run continues at its checkpoint. Exits with 1 if some items
     could not be rewritten.

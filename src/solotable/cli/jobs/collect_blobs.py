@@ -51,7 +51,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     budget: int,
     as_json: bool,
 ) -> int:
-    """Delete the objects of Offloaded fields to which no item refers.
+    """Delete objects of Offloaded fields that no item uses.
 
     Reads the whole table. Writers may continue. Exits with 1 if the budget was too small.
     """

@@ -29,7 +29,7 @@ _BUDGET = 1_000_000
 def recount(
     entity: str, models: str | None, db: str | None, budget: int, dry_run: bool, as_json: bool
 ) -> int:
-    """Compare counters with the items of ENTITY, and repair them.
+    """Compare counters with the items of ENTITY; repair them.
 
     Exits with 1 if a dry run finds a wrong counter.
     """

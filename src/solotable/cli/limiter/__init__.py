@@ -21,7 +21,7 @@ from .usage import usage
 
 @click.group("limiter", cls=CommandGroup)
 def command() -> None:
-    """Administer a rate limiter: limits, usage, audit trail, namespaces."""
+    """Administer a rate limiter: limits, usage, audit trail."""
 
 
 for _each in (acquire, audit, available, bucket, entity, limits, namespace, resource, system, usage):
