@@ -12,7 +12,7 @@ from pydantic import Field
 
 from solotable import ANY, Database, Entity, Key, Table, Version, flow, hook
 from solotable._protocol.requests import PutItem, TransactWriteItems
-from solotable.errors import AlreadyExists, DataError, DeclarationError, TransactionCancelled
+from solotable.errors import AlreadyExists, ConditionFailed, DataError, DeclarationError, TransactionCancelled
 
 from .opening import Opening
 
@@ -146,6 +146,88 @@ def test_modify_runs_hooks_before_each_attempt_and_after_the_last(store: Databas
     assert calls == ["before", "before", "after B v3"]
     assert store.modify(Page, lambda _: None, page_id="p").title == "B"
     assert len(calls) == 3
+
+
+def test_modify_does_not_repeat_a_failed_condition_of_a_hook(opening: Opening) -> None:
+    table = Table("Quotas")
+
+    class Job(Entity, table=table):
+        key = Key("JOB#{job_id}", "JOB")
+        job_id: str
+        left: int = 0
+        version: Annotated[int, Version()] = 0
+
+        @hook("before_put")
+        def _take_quota(self) -> None:
+            calls.append("take")
+            beside.update(Job, job_id="q", version=ANY, add={"left": -1}, where=lambda job: job.left > 0)
+
+    store, beside = opening(table), opening.beside(table)
+    store.create(Job(job_id="q"))
+    store.create(Job(job_id="j"))
+    with pytest.raises(ConditionFailed, match="left > 0 was required"):
+        store.modify(Job, lambda job: job.model_copy(update={"left": 1}), job_id="j")
+    assert calls == ["take"]
+
+
+class Tagged(Entity, table=wiki):
+    key = Key("TAGGED#{tagged_id}", "TAGGED")
+    tagged_id: str
+    tags: list[str] = Field(default_factory=list)
+
+    @hook("before_update")
+    @classmethod
+    def _audit(cls, changes: dict[str, Any]) -> dict[str, Any] | None:
+        if "wrong" in changes["append"].get("tags", ()):
+            changes["sett"] = {}
+        changes["append"]["tags"].append("audit")
+        return changes if "returned" in changes["append"]["tags"] else None
+
+    @hook("before_delete")
+    @classmethod
+    def _keep(cls, key: dict[str, Any]) -> bool:
+        return False
+
+    @hook("after_put", "after_create", "after_update")
+    def _after(self) -> None:
+        self.tags.append("after")
+
+
+def test_hooks_change_neither_the_lists_of_the_caller_nor_the_result_of_the_call(store: Database) -> None:
+    mine = Tagged(tagged_id="t")
+    assert store.put(mine).tags == []
+    new = ["a"]
+    assert store.update(Tagged, tagged_id="t", append={"tags": new}).tags == ["a", "audit"]
+    assert new == ["a"]
+    with store.transaction() as tx:
+        added = tx.put(Tagged(tagged_id="u", tags=["b"]))
+    assert (mine.tags, added.tags) == ([], ["b"])
+
+
+def test_hooks_that_answer_or_change_what_has_no_effect_are_rejected(store: Database) -> None:
+    store.put(Tagged(tagged_id="t"))
+    with pytest.raises(DataError, match=r"Tagged\._audit: a hook before update got .*, and added 'sett'"):
+        store.update(Tagged, tagged_id="t", append={"tags": ["wrong"]})
+    with pytest.raises(DataError, match=r"Tagged\._audit: this hook returns None, got dict; change the ch"):
+        store.update(Tagged, tagged_id="t", append={"tags": ["returned"]})
+    with pytest.raises(DataError, match=r"Tagged\._keep: this hook returns None, got bool; raise an error"):
+        store.delete(Tagged, tagged_id="t")
+    assert store.require(Tagged, tagged_id="t").tags == []
+
+
+def test_all_hooks_after_a_transaction_run_and_the_first_error_is_raised(store: Database) -> None:
+    def write() -> None:
+        with store.transaction() as tx:
+            tx.put(Page(page_id="p", title="Broken"))
+            tx.put(Page(page_id="q", title="Broken"))
+            tx.put(Page(page_id="r", title="C"))
+
+    with pytest.raises(RuntimeError, match="the index is down") as raised:
+        write()
+    assert calls[3:] == ["after Broken v1", "after Broken v1", "after C v1"]
+    assert raised.value.__notes__ == [
+        "Page._after, which ran next, raised RuntimeError('the index is down')."
+    ]
 
 
 def test_a_transaction_runs_hooks_once_before_and_after_its_commit(store: Database, opening: Opening) -> None:

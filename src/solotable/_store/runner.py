@@ -55,9 +55,9 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
             reply = engine.handle(request) if type(request) not in _LOCAL else _answer(request, engine)
         except (ServiceError, TransportError) as error:
             pending_error = error
-        except BaseException:
+        except BaseException as error:
             # Leave the flow open: a caller may resume it after a cancellation, as the limiter does.
-            pending_error = _wrong_yield(request)
+            pending_error = _error_for_flow(request, error)
             if pending_error is None:
                 raise
 
@@ -81,9 +81,9 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None)
                 reply = await _answer_async(request, engine)
         except (ServiceError, TransportError) as error:
             pending_error = error
-        except BaseException:
+        except BaseException as error:
             # Leave the flow open: a caller may resume it after a cancellation, as the limiter does.
-            pending_error = _wrong_yield(request)
+            pending_error = _error_for_flow(request, error)
             if pending_error is None:
                 raise
 
@@ -120,8 +120,10 @@ async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
     return await reply if isinstance(reply, Awaitable) else reply
 
 
-def _wrong_yield(request: object) -> TypeError | None:
-    """Return the error for a value that a flow may not yield; None for a request."""
+def _error_for_flow(request: object, error: BaseException) -> Exception | None:
+    """Return the error that a flow gets: of a hook, or for a value that it may not yield."""
+    if isinstance(request, HookCall):
+        return error if isinstance(error, Exception) else None
     if isinstance(request, Request | Sleep | ConcurrentReads):
         return None
     hint = "; write `yield from`" if isinstance(request, Generator) else ""

@@ -225,9 +225,9 @@ class TransactionWork:
     def _commit(self) -> Flow[None]:
         token = self._caller_token()
         writes = yield from transact(self._scope, self._take(), token=token)
-        for write in writes:
-            if write.plan.hooks is not None and write.verb in ("create", "put"):
-                yield from hooked.after(write.plan, write.verb, write.after)
+        yield from hooked.after_all(
+            (write.plan, write.verb, write.after) for write in writes if write.verb in ("create", "put")
+        )
 
     def _check_hooks(self, plan: Plan, verb: str) -> None:
         if plan.hooks is not None and plan.hooks.at(f"after_{verb}"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -44,13 +45,19 @@ class Changes:
     @classmethod
     def of(cls, *, remove: Iterable[str] = (), **changes: Mapping[str, Any] | None) -> Changes:
         """Return the changes of a caller's arguments; None is the same as no changes."""
-        return cls(remove=remove, **{name: given for name, given in changes.items() if given})
+        for name, given in changes.items():
+            if given and not isinstance(given, Mapping):
+                raise DataError(
+                    f"{name}= takes a dict of fields and values, got {type(given).__name__}; "
+                    f'write {name}={{"field": value}}.'
+                )
+        return cls(remove=remove or (), **{name: given for name, given in changes.items() if given})
 
     @property
     def copies(self) -> dict[str, Any]:
         """The changes by argument, in dicts and lists that a hook may change."""
         kinds = ("set", "add", "append", "delete", "set_if_missing", "prepend")
-        return {"remove": list(self.remove)} | {kind: dict(getattr(self, kind)) for kind in kinds}
+        return {"remove": list(self.remove)} | {kind: deepcopy(dict(getattr(self, kind))) for kind in kinds}
 
     @property
     def arguments(self) -> dict[str, Any]:

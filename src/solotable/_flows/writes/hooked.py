@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -154,8 +154,16 @@ def before_update(plan: Plan, changes: Changes) -> Flow[Changes]:
     if not names:
         return changes
     given: dict[str, Any] = changes.copies
+    kinds = tuple(given)
     for name in names:
-        yield _call(plan, name, getattr(plan.entity, name), given)
+        answer = yield _call(plan, name, getattr(plan.entity, name), given)
+        _check_answer(plan, name, answer, "change the changes that it gets")
+        unknown = [kind for kind in given if kind not in kinds]
+        if unknown:
+            raise DataError(
+                f"{plan.name}.{name}: a hook before update got the changes {', '.join(kinds)}, "
+                f"and added {', '.join(map(repr, unknown))}; use one of them."
+            )
     return Changes.of(**given)
 
 
@@ -165,15 +173,39 @@ def before_delete(plan: Plan, key: Mapping[str, Any]) -> Flow[None]:
         return
     yield from _check(plan)
     for name in plan.hooks.at("before_delete"):
-        yield _call(plan, name, getattr(plan.entity, name), dict(key))
+        answer = yield _call(plan, name, getattr(plan.entity, name), dict(key))
+        _check_answer(plan, name, answer, "raise an error to reject the delete")
 
 
 def after(plan: Plan, verb: str, entity: Any) -> Flow[None]:
-    """Call the hooks after a write, with the stored or the deleted entity."""
-    if plan.hooks is None or entity is None:
-        return
-    for name in plan.hooks.at(f"after_{verb}"):
-        yield _call(plan, name, getattr(entity, name))
+    """Call the hooks after a write, with a copy of the stored or the deleted entity."""
+    return after_all([(plan, verb, entity)])
+
+
+def after_all(writes: Iterable[tuple[Plan, str, Any]]) -> Flow[None]:
+    """Call the hooks after these writes, also if some of them raise; then raise the first error."""
+    first: Exception | None = None
+    for plan, verb, entity in writes:
+        names = () if plan.hooks is None or entity is None else plan.hooks.at(f"after_{verb}")
+        # The call returns what is stored, whatever a hook changes.
+        copy = entity.model_copy(deep=True) if names else None
+        for name in names:
+            try:
+                yield _call(plan, name, getattr(copy, name))
+            except Exception as error:  # noqa: BLE001 - a hook may raise anything
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(f"{plan.name}.{name}, which ran next, raised {error!r}.")
+    if first is not None:
+        raise first
+
+
+def _check_answer(plan: Plan, name: str, answer: object, instead: str) -> None:
+    if answer is not None:
+        raise DataError(
+            f"{plan.name}.{name}: this hook returns None, got {type(answer).__name__}; {instead}."
+        )
 
 
 def _check(plan: Plan) -> Flow[None]:

@@ -51,7 +51,7 @@ def modify(
     key = plan.key_from(arguments)
     if default is not None:
         default = _bound_default(scope, plan, key, default)
-    #: An error that a repetition cannot change: the function's, or of a condition on the item as read.
+    #: An error that a repetition cannot change: of the function, a hook, or a condition on the item as read.
     final: SolotableError | None = None
     verb = ""
 
@@ -78,7 +78,11 @@ def modify(
             )
         verb = "create" if before is None else "put"
         if plan.hooks is not None:
-            changed = yield from before_put(plan, verb, changed)
+            try:
+                changed = yield from before_put(plan, verb, changed)
+            except SolotableError as error:
+                final = error
+                raise
         _check_key(scope, plan, key, changed, "result")
         changed = _with_stored_state(plan, current, changed)
         if before is None:
