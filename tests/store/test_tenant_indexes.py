@@ -39,8 +39,6 @@ class Owner(Entity, table=cities):
 
 
 def test_an_entity_outside_of_an_index_over_the_tenant_is_stored(opening: Opening) -> None:
-    if opening.place == "local":
-        pytest.skip("DynamoDB Local has no keys of several attributes.")
     db = opening(cities).tenant("acme")
     owner = db.put(Owner(owner="ana"))
     house = db.put(House(house="1", city="Rome", year=1900))
@@ -62,8 +60,6 @@ def test_an_entity_that_would_be_in_the_index_needs_a_key() -> None:
 
 
 def test_a_count_on_an_index_without_the_tenant_checks_each_item(opening: Opening) -> None:
-    if opening.place == "local":
-        pytest.skip("DynamoDB Local has no keys of several attributes.")
     db = opening(cities)
     acme, other = db.tenant("acme"), db.tenant("other")
     acme.put(House(house="1", city="Rome", year=1900))
