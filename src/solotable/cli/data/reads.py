@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.options.arguments import build_query, find_pattern, find_plan, parse_fields
-from solotable.cli.options.cursor_secret import VARIABLE, cursor_secret
+from solotable.cli.options.cursor_secret import VARIABLE, check_cursor, cursor_options, cursor_secret
 from solotable.cli.options.database import (
     NotFoundError,
     OpenStore,
@@ -99,14 +99,7 @@ def get(
     type=click.IntRange(1),
     help=f"Number of rows in a page. Default: {_DEFAULT_LIMIT}.",
 )
-@click.option("--cursor", help="Print the page after the one that printed this cursor.")
-@click.option(
-    "--cursor-secret",
-    "secret",
-    metavar="SECRET",
-    help=f"Sign cursors with this text of at least 16 bytes. Default: ${VARIABLE}, "
-    "or a secret of your user on this machine.",
-)
+@partial(cursor_options, cursor_help="Print the page after the one that printed this cursor.")
 @click.option("--all", "everything", is_flag=True, help="Print all rows, page by page.")
 @click.option("--reverse", is_flag=True, help="Reverse the order of the pattern.")
 @click.option("--consistent", is_flag=True, help="Read the latest writes; not on global indexes.")
@@ -139,10 +132,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
         raise click.UsageError("--all prints every row; omit --limit and --cursor.")
     if secret or not everything:
         secret = cursor_secret(secret)
-    if cursor is not None and secret is None:
-        raise click.UsageError(
-            f"--cursor needs the secret that signed it; pass --cursor-secret or set {VARIABLE}."
-        )
+    check_cursor(cursor, secret)
     columns = _columns(wanted)
     with target.open(tables, plan.table, secret=secret) as opened:
         if everything:

@@ -10,11 +10,31 @@ from pathlib import Path
 
 import click
 
-from .database import split_secrets
+from .database import CommandT, split_secrets
 
 VARIABLE = "SOLOTABLE_CURSOR_SECRETS"
 #: Not imported from the store: `solotable --help` must not load it.
 _SHORTEST = 16
+
+
+def cursor_options(command: CommandT, *, cursor_help: str) -> CommandT:
+    """Give a command `--cursor` and `--cursor-secret` as its parameters `cursor` and `secret`."""
+    command = click.option(
+        "--cursor-secret",
+        "secret",
+        metavar="SECRET",
+        help=f"Sign cursors with this text of at least 16 bytes. Default: ${VARIABLE}, "
+        "or a secret of your user on this machine.",
+    )(command)
+    return click.option("--cursor", help=cursor_help)(command)
+
+
+def check_cursor(cursor: str | None, secret: str | None) -> None:
+    """Raise a usage error for a cursor without the secret that signed it."""
+    if cursor is not None and secret is None:
+        raise click.UsageError(
+            f"--cursor needs the secret that signed it; pass --cursor-secret or set {VARIABLE}."
+        )
 
 
 def cursor_secret(given: str | None = None) -> str | None:
@@ -75,7 +95,7 @@ def _create(file: Path) -> None:
     number, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
     try:
         os.write(number, secrets.token_hex(32).encode())
-        if file.exists():
+        if file.exists() and not _read(file):
             Path(name).replace(file)
         else:
             # link() fails if another process was first.
