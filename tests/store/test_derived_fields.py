@@ -6,10 +6,18 @@ from functools import cached_property
 from typing import Annotated, Any, Self
 
 import pytest
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidationInfo,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from solotable import Database, Entity, History, Index, Key, Table, Unique, Version
-from solotable.errors import NotUnique
+from solotable.errors import DataError, NotUnique
 from tests.store.opening import Opening, stale_keys
 
 papers = Table("Papers", indexes=[Index("GSI1")])
@@ -69,6 +77,60 @@ class Author(Entity, table=papers):
     @classmethod
     def _from_mail(cls, value: str, info: ValidationInfo) -> str:
         return str(info.data["mail"]).partition("@")[0]
+
+
+def _slug_of_title(value: str, info: ValidationInfo) -> str:
+    return str(info.data["title"]).lower()
+
+
+def _code_in_title(value: str, handler: Any, info: ValidationInfo) -> str:
+    checked: str = handler(value)
+    return checked if info.data and checked in info.data["title"] else "?"
+
+
+class Post(Entity, table=papers):
+    """Validators in Annotated that read another field."""
+
+    key = Key("POST", "{number}")
+    by_slug = Key("SLUG#{slug}", "POST", index="GSI1")
+    number: str
+    title: str
+    slug: Annotated[str, AfterValidator(_slug_of_title), Unique(), Field(validate_default=True)] = ""
+    code: Annotated[str, WrapValidator(_code_in_title)] = "?"
+    views: int = 0
+
+
+class Line(BaseModel):
+    """A nested model whose validators compute and change its fields."""
+
+    quantity: int
+    price: int
+    total: int = 0
+    mail: str = ""
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        self.__dict__["total"] = self.quantity * self.price
+        if self.quantity == 0:
+            self.__dict__["note"] = None
+        return self
+
+    @field_validator("mail")
+    @classmethod
+    def _fold(cls, value: str) -> str:
+        return value.lower()
+
+
+class Offer(Entity, table=papers):
+    """Nested models in a field, a list and a map."""
+
+    key = Key("OFFER", "{number}")
+    number: str
+    line: Line
+    lines: list[Line] = Field(default_factory=list)
+    by_name: dict[str, Line] = Field(default_factory=dict)
+    label: str = ""
 
 
 @pytest.fixture
@@ -143,3 +205,68 @@ def test_a_cached_property_is_neither_stored_nor_an_error(db: Database, opening:
     assert db.update(journal, set={"title": "bee"}).initial == "B"
     item = opening.only(Journal)
     assert (item["initial"], "upper" in item) == ({"S": "B"}, False)
+
+
+def test_a_validator_in_annotated_moves_keys_and_locks(db: Database, opening: Opening) -> None:
+    db.put(Post(number="1", title="Old"))
+    updated = db.update(Post, number="1", set={"title": "New"})
+    item = opening.only(Post)
+    assert (updated.slug, item["slug"], item["GSI1PK"]) == ("new", {"S": "new"}, {"S": "SLUG#new"})
+    with pytest.raises(NotUnique):
+        db.put(Post(number="2", title="NEW"))
+    assert db.put(Post(number="2", title="Old")).slug == "old"
+
+
+def test_a_validator_in_annotated_gets_the_other_fields(db: Database, opening: Opening) -> None:
+    db.put(Post(number="1", title="red fox"))
+    updated = db.update(Post, number="1", set={"code": "fox"})
+    assert (updated.code, opening.only(Post)["code"]) == ("fox", {"S": "fox"})
+    created = db.upsert(Post, number="2", set={"title": "blue cat", "code": "cat"})
+    assert created.code == "cat"
+    assert db.upsert(Post, number="2", set={"title": "blue dog"}).code == "?"
+    wrong: Any = {"code": 5}
+    with pytest.raises(DataError):
+        db.update(Post, number="1", set=wrong)
+
+
+def test_validators_of_nested_models_change_what_an_update_stores(db: Database, opening: Opening) -> None:
+    one = Line(quantity=1, price=5)
+    db.put(Offer(number="1", line=one, lines=[one, one], by_name={"a": one}))
+    updated = db.update(
+        Offer,
+        number="1",
+        set={"line.mail": "B@X", "lines[1].quantity": 4, "by_name.a.quantity": 2},
+        add={"line.quantity": 2},
+    )
+    item = opening.only(Offer)
+    assert (item["line"]["M"]["total"], item["line"]["M"]["mail"]) == ({"N": "15"}, {"S": "b@x"})
+    assert [each["M"]["total"]["N"] for each in item["lines"]["L"]] == ["5", "20"]
+    assert item["by_name"]["M"]["a"]["M"]["total"] == {"N": "10"}
+    assert db.require(Offer, number="1") == updated
+
+
+def test_an_update_of_a_nested_model_keeps_unknown_members(db: Database, opening: Opening) -> None:
+    db.put(Offer(number="1", line=Line(quantity=1, price=5, note="x"), lines=[Line(quantity=1, price=5)]))
+    item = opening.only(Offer)
+    item["line"]["M"]["newer"] = item["lines"]["L"][0]["M"]["newer"] = {"S": "kept"}
+    opening.plant(papers, item)
+    db.update(Offer, number="1", set={"line.quantity": 0, "lines[0].quantity": 3})
+    item = opening.only(Offer)
+    line, first = item["line"]["M"], item["lines"]["L"][0]["M"]
+    assert (line["newer"], first["newer"]) == ({"S": "kept"}, {"S": "kept"})
+    assert (line["total"], first["total"], "note" in line) == ({"N": "0"}, {"N": "15"}, False)
+
+
+def test_a_field_of_a_validator_is_not_overwritten_by_an_older_value(db: Database, opening: Opening) -> None:
+    from solotable._protocol.requests import UpdateItem
+
+    db.put(Offer(number="1", line=Line(quantity=1, price=5), lines=[Line(quantity=1, price=5)]))
+    item = opening.only(Offer)
+    item["lines"]["L"][0]["M"]["total"] = {"N": "7"}  # as a program without the validator stores it
+    opening.plant(papers, item)
+    other = opening.beside(papers)
+    later = [Line(quantity=3, price=3)]
+    opening.spy.once(UpdateItem, lambda: other.update(Offer, number="1", set={"lines": later}))
+    db.update(Offer, number="1", set={"line.quantity": 2})
+    found = db.require(Offer, number="1")
+    assert (found.line.total, found.lines) == (10, later)

@@ -5,7 +5,7 @@ A computed field is not stored. Its value is computed from the entity's other fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ def _computed_field(
     )
 
 
-class _Unknown(Exception):
+class UnknownReads(Exception):
     """The code does more with the entity than read its attributes."""
 
 
@@ -106,7 +106,7 @@ def _fields_read(entity: type[Entity], function: Any) -> frozenset[str] | None:
                     fields.add(name)
                     continue
                 left += _functions_behind(entity, name)
-    except _Unknown:
+    except UnknownReads:
         return None
     return frozenset(fields)
 
@@ -121,18 +121,22 @@ def _functions_behind(entity: type[Entity], name: str) -> list[Any]:
         return [member]
     if isinstance(member, (classmethod, staticmethod, str, int, float, tuple, frozenset)):
         return []
-    raise _Unknown
+    raise UnknownReads
 
 
 def _attributes_read(function: Any) -> Iterator[str]:
-    """Yield the attributes that a function reads from its first argument, or raise _Unknown."""
+    """Yield the attributes that a function reads from its first argument, or raise UnknownReads."""
     if not isinstance(function, FunctionType) or not function.__code__.co_argcount:
-        raise _Unknown
+        raise UnknownReads
     code = function.__code__
-    yield from _names_read(code, code.co_varnames[0])
+    yield from names_read(code, code.co_varnames[0])
 
 
-def _names_read(code: CodeType, subject: str) -> Iterator[str]:
+def names_read(code: CodeType, subject: str, callees: Collection[str] = ()) -> Iterator[str]:
+    """Yield the attributes that code reads from a variable; raise UnknownReads if it does more with it.
+
+    `callees` are the functions that may get the variable as their first argument.
+    """
     # Imported here, because few models have computed fields in their keys.
     import dis
 
@@ -141,11 +145,13 @@ def _names_read(code: CodeType, subject: str) -> Iterator[str]:
         operands = one.argval if isinstance(one.argval, tuple) else (one.argval,)
         if subject not in operands or one.opname in ("MAKE_CELL", "LOAD_CLOSURE"):
             continue
-        following = instructions[at + 1]
+        previous, following = instructions[at - 1], instructions[at + 1]
+        if previous.opname == "LOAD_GLOBAL" and previous.argval in callees:
+            continue
         is_load = one.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and operands.count(subject) == 1
         if not is_load or operands[-1] != subject or following.opname not in _READS:
-            raise _Unknown
+            raise UnknownReads
         yield str(following.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType) and subject in constant.co_freevars:
-            yield from _names_read(constant, subject)
+            yield from names_read(constant, subject, callees)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -19,6 +17,7 @@ from solotable._entities.declare.annotations import bare, parts
 from solotable._entities.patterns.paths import FieldPath, is_fixed, resolve
 
 from .field_codecs import MARKERS
+from .validator_functions import relates_fields
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
@@ -67,7 +66,7 @@ class RequestedChanges(Protocol):
 
 def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     """Return the fields whose stored values decide whether the result of an update is valid."""
-    if _relates_fields(plan.entity):
+    if relates_fields(plan.entity):
         # Its validators may read every field. The version changes with every field.
         return frozenset(plan.attributes if plan.version is None else (plan.version,))
     members = (*changes.append, *changes.prepend, *changes.delete)
@@ -79,18 +78,6 @@ def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     }
     texts_to_read |= {text for text in members if _has_rule(resolve(plan, text))}
     return frozenset(_steps(text)[0] for text in texts_to_read)
-
-
-@cache
-def _relates_fields(model: type[BaseModel]) -> bool:
-    """Return whether the value of a field may depend on other fields: by validators, or by its default."""
-    decorators = model.__pydantic_decorators__
-    if decorators.model_validators:
-        return True
-    if any(info.default_factory_takes_validated_data for info in model.model_fields.values()):
-        return True
-    # A field validator gets the other fields in its parameter after the value.
-    return any(len(signature(each.func).parameters) > 1 for each in decorators.field_validators.values())
 
 
 def _steps(text: str) -> list[str]:
@@ -112,7 +99,9 @@ def _container_has_rule(path: FieldPath) -> bool:
         return True
     for part in parts(path.annotation):
         kind, metadata = bare(part, ())
-        if _rules(metadata) or is_fixed(kind) or (_is_model(kind) and _has_function(kind)):
+        if _rules(metadata) or is_fixed(kind):
+            return True
+        if _is_model(kind) and (_has_function(kind) or relates_fields(kind)):
             return True
     return False
 

@@ -7,9 +7,10 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from solotable._entities.codecs.model_rules import fields_to_read
+from solotable._entities.codecs.validator_functions import adapter_of
 from solotable._entities.declare.fields import truncate
 from solotable._entities.declare.plan import Plan, depth_error
 from solotable._entities.patterns.paths import FieldPath, resolve
@@ -188,16 +189,19 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     return ResolvedChanges(tuple(actions), known, added, if_missing, changed, field_paths, checked)
 
 
-_adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}
+_adapters: dict[tuple[int, str], tuple[Any, Any]] = {}
 
 
 def _validate(field_path: FieldPath, value: Any) -> Any:
-    """Validate a value against the field's type; raise DataError if it is invalid."""
+    """Validate a value against the field's type; raise DataError if it is invalid.
+
+    The model validates the result of the update with the functions that read other fields.
+    """
     annotation = field_path.annotation
     key = (id(annotation), field_path.owner)
     found = _adapters.get(key)
     if found is None or found[0] is not annotation:
-        found = _adapters[key] = (annotation, TypeAdapter(field_path.validated))
+        found = _adapters[key] = (annotation, adapter_of(field_path.validated))
     try:
         return truncate(found[1].validate_python(value), field_path.attribute.step)
     except ValidationError as error:
