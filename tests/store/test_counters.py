@@ -9,7 +9,7 @@ from typing import Annotated
 
 import pytest
 
-from solotable import ANY, FROM_SCOPE, Counted, Counter, Database, Entity, Key, Store, Table, Version
+from solotable import ANY, FROM_SCOPE, Counted, Counter, Database, Entity, Index, Key, Store, Table, Version
 from solotable._protocol.requests import TransactWriteItems, UpdateItem
 from solotable.errors import DataError, DeclarationError, NotFound, OutcomeUnknown, TransactionCancelled
 from solotable.jobs.recount import recount
@@ -234,6 +234,16 @@ def test_a_counter_is_declared_on_both_sides() -> None:
             key = Key("A#{a}", "B")
             counted = Counted(Group, "title")
             a: str
+
+
+def test_a_counter_is_not_part_of_a_template() -> None:
+    with pytest.raises(DeclarationError, match=r"Bad.by_count: 'count' is a Counter\(\), which changes with"):
+
+        class Bad(Entity, table=Table("Bad", indexes=[Index("GSI1")])):
+            key = Key("A#{a}", "B")
+            by_count = Key("COUNTS", "{count:06d}", index="GSI1")
+            a: str
+            count: Annotated[int, Counter()] = 0
 
 
 def test_no_transaction_removes_a_parent_and_keeps_its_child(db: Store, opening: Opening) -> None:
