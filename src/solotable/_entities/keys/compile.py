@@ -201,8 +201,8 @@ def _template_layout(
     for field in template.fields:
         if field in attributes and attributes[field].counter:
             raise DeclarationError(
-                f"{where}: {field!r} is a Counter(), which changes with other entities and leaves the text of "
-                f"a key behind; write a tuple of attributes, ({field!r},), in an index of the type N."
+                f"{where}: {field!r} is a Counter(), which changes with other entities and leaves the text "
+                f"of a key behind; write a tuple of attributes, ({field!r},), in an index of the type N."
             )
     bucket = next((part.field for part in bucket_fields(template)), None)
     return TemplateLayout(name, template, role, bucket=bucket)
