@@ -12,12 +12,13 @@ from pydantic import (
     Field,
     ValidationInfo,
     WrapValidator,
+    create_model,
     field_validator,
     model_validator,
 )
 
-from solotable import Database, Entity, History, Index, Key, Table, Unique, Version
-from solotable.errors import DataError, NotUnique
+from solotable import ANY, Database, Entity, History, Index, Key, Table, Unique, Version
+from solotable.errors import DataError, DeclarationError, NotUnique
 from tests.store.opening import Opening, stale_keys
 
 papers = Table("Papers", indexes=[Index("GSI1")])
@@ -270,3 +271,43 @@ def test_a_field_of_a_validator_is_not_overwritten_by_an_older_value(db: Databas
     db.update(Offer, number="1", set={"line.quantity": 2})
     found = db.require(Offer, number="1")
     assert (found.line.total, found.lines) == (10, later)
+
+
+class Checked(Entity, table=papers, abstract=True):
+    """A validator that may read every field."""
+
+    key = Key("WIDE", "{number}")
+    number: str
+
+    @model_validator(mode="after")
+    def _accept(self) -> Self:
+        return self
+
+
+def _wide(name: str, fields: int, **more: Any) -> type[Checked]:
+    columns: dict[str, Any] = {f"column_{at:03d}": (str, "v") for at in range(fields)}
+    return create_model(name, __base__=Checked, __cls_kwargs__={"table": papers}, **columns, **more)
+
+
+Widest = _wide("Widest", 140)
+TooWide = _wide("TooWide", 141)
+Versioned = _wide("Versioned", 320, version=(Annotated[int, Version()], 0))
+
+
+@pytest.mark.parametrize("entity", [Widest, Versioned])
+def test_wide_entities_with_validators_are_updated(db: Database, entity: type[Checked]) -> None:
+    changes: Any = {"column_000": "x"}
+    version: Any = {"version": ANY} if entity is Versioned else {}
+    db.put(entity(number="1"))
+    db.update(entity, number="1", set=changes, **version)
+    assert db.upsert(entity, number="1", set={**changes, "column_001": "y"}) == db.require(entity, number="1")
+
+
+def test_too_many_fields_to_compare_are_rejected_on_every_engine(db: Database) -> None:
+    changes: Any = {"column_000": "x"}
+    db.put(TooWide(number="1"))
+    with pytest.raises(DeclarationError, match=r"depends on 141 stored fields, .* Declare a Version field"):
+        db.update(TooWide, number="1", set=changes)
+    with pytest.raises(DeclarationError, match="depends on 141 stored fields"):
+        db.upsert(TooWide, number="1", set=changes)
+    db.upsert(TooWide, number="2", set=changes)

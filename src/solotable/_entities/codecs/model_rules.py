@@ -68,7 +68,8 @@ def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     """Return the fields whose stored values decide whether the result of an update is valid."""
     if relates_fields(plan.entity):
         # Its validators may read every field. The version changes with every field.
-        return frozenset(plan.attributes if plan.version is None else (plan.version,))
+        others = plan.attributes.keys() - plan.primary.fields
+        return frozenset(others if plan.version is None else (plan.version,))
     members = (*changes.append, *changes.prepend, *changes.delete)
     texts = (*changes.set, *changes.set_if_missing, *changes.remove, *changes.add, *members)
     texts_to_read = {text for text in texts if _has_rule_around(plan, text)}

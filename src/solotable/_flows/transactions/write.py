@@ -41,6 +41,8 @@ class _Any:
         return "ANY"
 
 
+#: DynamoDB: an expression has at most 300 operators; a comparison and its AND are two.
+MOST_COMPARISONS: Final = 140
 #: `version=ANY`: overwrite any stored version.
 ANY: Final = _Any()
 ExpectedVersion = int | _Any | None

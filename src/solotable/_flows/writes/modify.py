@@ -12,7 +12,13 @@ from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
-from solotable._flows.transactions.write import Stored, all_of, attributes_unchanged, load_stored
+from solotable._flows.transactions.write import (
+    MOST_COMPARISONS,
+    Stored,
+    all_of,
+    attributes_unchanged,
+    load_stored,
+)
 from solotable._values import AttributeValue
 from solotable.errors import (
     AlreadyExists,
@@ -29,9 +35,6 @@ from .put import put_entity, put_unversioned
 EntityT = TypeVar("EntityT", bound=Entity)
 #: Takes a copy of the stored entity; returns the entity to store, or None to leave it unchanged.
 Change = Callable[[EntityT], EntityT | None]
-
-#: DynamoDB: an expression has at most 300 operators; a comparison and its AND are two.
-_MOST_COMPARISONS = 140
 
 
 def modify(
@@ -181,7 +184,7 @@ def _as_read(plan: Plan, before: Stored) -> Condition | None:
     values: dict[str, AttributeValue | None] = {each.wire: None for each in plan.attributes.values()}
     values |= before.item
     compared = {name: value for name, value in values.items() if name not in ignored}
-    if len(compared) > _MOST_COMPARISONS:
+    if len(compared) > MOST_COMPARISONS:
         raise DeclarationError(
             f"{plan.name} has {len(compared)} attributes, too many to compare in one condition; "
             f"declare a Version field to modify() it."

@@ -55,7 +55,13 @@ from solotable._values import AttributeValue, Item
 from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .changes import Changes, ResolvedChanges, resolve_changes
-from .update_check import apply_checked, changed_value, changes_of_validators, explain_misfit
+from .update_check import (
+    apply_checked,
+    changed_value,
+    changes_of_validators,
+    check_comparisons,
+    explain_misfit,
+)
 
 
 def plan_update(  # noqa: PLR0913 - the parts of an update, by name
@@ -106,6 +112,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
         if reencodes or versions.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
             return _reencode(scope, plan, target, resolved, before, now)
+        check_comparisons(plan, resolved)
         derived_from = before.wire_values(
             plan, sorted({*needed, *resolved.checked, *(source_fields(plan) if derives else ())})
         )
