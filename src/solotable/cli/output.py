@@ -14,12 +14,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from solotable._entities.declare.plan import Plan
+
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 Row = Mapping[str, Any]
+#: Printed instead of the value of an encrypted field.
+MASK = "<encrypted>"
 
 
 def output_options(command: CommandT) -> CommandT:
@@ -36,6 +41,13 @@ def output_options(command: CommandT) -> CommandT:
 def json_option(command: CommandT) -> CommandT:
     """Give a command `--json` as its parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def show_encrypted_option(command: CommandT) -> CommandT:
+    """Give a command `--show-encrypted` as its parameter, for `row_of`."""
+    return click.option(
+        "--show-encrypted", is_flag=True, help=f"Print the values of encrypted fields instead of {MASK}."
+    )(command)
 
 
 def note(text: str) -> None:
@@ -127,16 +139,32 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
-def row_of(entity: Any) -> dict[str, Any]:
-    """Return the fields of an entity, or of a view of one, as JSON values; sets are sorted."""
-    fields = entity.model_dump()
+def row_of(entity: Any, view_of: Plan | None = None, *, show_encrypted: bool = False) -> dict[str, Any]:
+    """Return the fields of an entity, or of a view of one, as JSON values; sets are sorted.
+
+    Encrypted values are masked, unless `show_encrypted` is true.
+    """
+    attributes = (view_of or entity.plan()).attributes
+    secrets = {
+        name: getattr(entity, name)
+        for name in type(entity).model_fields
+        if name in attributes and attributes[name].encrypted is not None
+    }
+    hidden = set() if show_encrypted else set(secrets)
+    fields = entity.model_dump(by_alias=False, exclude=hidden)
     try:
-        dumped = entity.model_dump(mode="json")
+        dumped = entity.model_dump(mode="json", by_alias=False, exclude=hidden)
     except ValueError:
         # Pydantic cannot encode bytes that are not UTF-8.
         dumped = json.loads(json.dumps(fields, default=plain))
     found: dict[str, Any] = _sort_sets(fields, dumped)
-    return found
+    for name, value in secrets.items():
+        if not show_encrypted:
+            found[name] = None if value is None else MASK
+        elif hasattr(value, "get_secret_value"):
+            found[name] = value.get_secret_value()
+    # The masked fields keep their places.
+    return {name: found[name] for name in (*type(entity).model_fields, *found) if name in found}
 
 
 def _sort_sets(value: Any, dumped: Any) -> Any:

@@ -289,9 +289,9 @@ class Plan:
         """Return whether an error at this location of the model would show an encrypted value."""
         if self.cipher is None:
             return False
-        # An error of a model validator has no location, and shows all values.
+        # An error of a model validator has no location, and shows all values. A location may be an alias.
         attribute = self.attributes.get(str(location[0])) if location else None
-        return not location or (attribute is not None and attribute.encrypted is not None)
+        return attribute is None or attribute.encrypted is not None
 
     @property
     def partition_template(self) -> str | None:

@@ -27,6 +27,7 @@ from solotable.cli.output import (
     print_one,
     print_rows,
     row_of,
+    show_encrypted_option,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def skip_unknown_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @target_options
 @click.option("--consistent", is_flag=True, help="Read the latest write; costs twice as much.")
 @click.option("--show-request", is_flag=True, help="Also print the request, on standard error.")
+@show_encrypted_option
 @output_options
 def get(
     entity: str,
@@ -66,6 +68,7 @@ def get(
     target: Target,
     consistent: bool,
     show_request: bool,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Print the ENTITY with this key.
@@ -82,7 +85,7 @@ def get(
             _print_requests(opened)
         if found is None:
             raise not_found(plan, given, target)
-        print_one(row_of(found), output)
+        print_one(row_of(found, show_encrypted=show_encrypted), output)
 
 
 @click.command(
@@ -105,6 +108,7 @@ def get(
 @click.option("--consistent", is_flag=True, help="Read the latest writes; not on global indexes.")
 @skip_unknown_option
 @click.option("--show-request", is_flag=True, help="Also print the requests, on standard error.")
+@show_encrypted_option
 @output_options
 def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     pattern: str,
@@ -118,6 +122,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     consistent: bool,
     unknown: Unknown,
     show_request: bool,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Print a page of the rows of a PATTERN.
@@ -134,10 +139,11 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
         secret = cursor_secret(secret)
     check_cursor(cursor, secret)
     columns = _columns(wanted)
+    view_of = None if wanted.view is None else wanted.plan
+    to_row = partial(row_of, view_of=view_of, show_encrypted=show_encrypted)
     with target.open(tables, plan.table, secret=secret) as opened:
         if everything:
-            rows = (row_of(row) for row in opened.store.all(wanted, unknown=unknown))
-            print_rows(rows, output, columns)
+            print_rows(map(to_row, opened.store.all(wanted, unknown=unknown)), output, columns)
             if show_request:
                 _print_requests(opened)
             return
@@ -146,11 +152,9 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
             _print_requests(opened)
         signed = page.cursor if secret is not None else None
         if output == "json":
-            print_json(
-                {"items": [row_of(row) for row in page], "cursor": signed, "more": page.cursor is not None}
-            )
+            print_json({"items": [*map(to_row, page)], "cursor": signed, "more": page.cursor is not None})
         else:
-            print_rows([row_of(row) for row in page], output, columns)
+            print_rows(map(to_row, page), output, columns)
         if page.skipped:
             note(f"Skipped {plural(page.skipped, 'item')} that no entity matches.")
         _note_next_page(page.cursor, signed, as_json=output == "json")
@@ -177,14 +181,16 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     help="Fail after reading this many items of the table.",
 )
 @skip_unknown_option
+@show_encrypted_option
 @output_options
-def list_items(
+def list_items(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     entity: str,
     target: Target,
     limit: int | None,
     everything: bool,
     budget: int,
     unknown: Unknown,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Scan the table and print the items of ENTITY.
@@ -207,7 +213,7 @@ def list_items(
         found: Iterable[Any] = store.scan(
             plan.entity, where=_tenant_filter(plan, target), budget=budget, unknown=unknown
         )
-        rows = (row_of(each) for each in found)
+        rows = (row_of(each, show_encrypted=show_encrypted) for each in found)
         columns = list(plan.entity.model_fields)
         if everything:
             print_rows(rows, output, columns)

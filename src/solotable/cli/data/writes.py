@@ -12,7 +12,7 @@ import click
 from solotable.cli.options.arguments import build_entity, find_plan, parse_fields, parse_paths
 from solotable.cli.options.database import CommandT
 from solotable.cli.options.target import Target, target_options
-from solotable.cli.output import note, output_options, print_one, print_rows, row_of
+from solotable.cli.output import note, output_options, print_one, print_rows, row_of, show_encrypted_option
 from solotable.cli.progress import progress
 
 from .reads import not_found, parse_key
@@ -48,6 +48,7 @@ def _version_options(command: CommandT) -> CommandT:
     "or an object per line.",
 )
 @click.option("--create", is_flag=True, help="Do not replace: exit with 4 if it exists.")
+@show_encrypted_option
 @output_options
 def put(
     entity: str,
@@ -55,6 +56,7 @@ def put(
     target: Target,
     json_input: IO[str] | None,
     create: bool,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Store an ENTITY, or every object of a JSON file.
@@ -79,9 +81,10 @@ def put(
         write = opened.store.create if create else opened.store.put
         stored = _write_all(plan, entities, write) if many else [write(entities[0])]
     if not many:
-        print_one(row_of(stored[0]), output)
+        print_one(row_of(stored[0], show_encrypted=show_encrypted), output)
     elif output is not None:
-        print_rows([row_of(each) for each in stored], output, list(plan.entity.model_fields))
+        rows = [row_of(each, show_encrypted=show_encrypted) for each in stored]
+        print_rows(rows, output, list(plan.entity.model_fields))
     else:
         click.echo(f"Stored {len(stored):,} {plan.name}.")
 
@@ -151,6 +154,7 @@ def _take_distinct(plan: Plan, entities: list[Any]) -> list[Any]:
 @click.option("--remove", "removes", multiple=True, metavar="FIELD", help="Remove a field.")
 @click.option("--add", "adds", multiple=True, metavar="FIELD=N", help="Add to a number or a set.")
 @_version_options
+@show_encrypted_option
 @output_options
 def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     entity: str,
@@ -161,6 +165,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     adds: tuple[str, ...],
     if_version: int | None,
     any_version: bool,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Change fields of a stored ENTITY, and print the result.
@@ -181,7 +186,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     version = _expected_version(plan, if_version, any_version=any_version)
     with target.open(tables, plan.table) as opened:
         changed: Any = opened.store.update(plan.entity, version=version, **changes, **given)
-    print_one(row_of(changed), output)
+    print_one(row_of(changed, show_encrypted=show_encrypted), output)
 
 
 @click.command(
@@ -193,6 +198,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
 @target_options
 @_version_options
+@show_encrypted_option
 @output_options
 def delete(
     entity: str,
@@ -200,6 +206,7 @@ def delete(
     target: Target,
     if_version: int | None,
     any_version: bool,
+    show_encrypted: bool,
     output: str | None,
 ) -> None:
     """Delete an ENTITY, and print what was stored.
@@ -215,7 +222,7 @@ def delete(
         removed = opened.store.delete(plan.entity, version=version, **given)
     if removed is None:
         raise not_found(plan, given, target)
-    print_one(row_of(removed), output)
+    print_one(row_of(removed, show_encrypted=show_encrypted), output)
 
 
 def _expected_version(plan: Plan, if_version: int | None, *, any_version: bool) -> ExpectedVersion:

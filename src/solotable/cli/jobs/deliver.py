@@ -14,7 +14,7 @@ import click
 from solotable.cli.options.arguments import find_plan
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, note, plain, plural, print_json, row_of
+from solotable.cli.output import json_option, note, plain, plural, print_json, row_of, show_encrypted_option
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
 @click.option("--since", default="earliest", show_default=True, help="earliest, latest, or an ISO 8601 time.")
 @click.option("--follow", is_flag=True, help="Wait for more changes instead of exiting.")
 @click.option("--skip-unknown", is_flag=True, help="Skip items whose type tag belongs to no entity.")
+@show_encrypted_option
 def tail(
     entities: tuple[str, ...],
     models: str | None,
@@ -105,6 +106,7 @@ def tail(
     since: str,
     follow: bool,
     skip_unknown: bool,
+    show_encrypted: bool,
 ) -> None:
     """Print changes of entities as JSON lines.
 
@@ -117,6 +119,10 @@ def tail(
         options["unknown"] = "skip"
     with open_admin_store(db, _streaming(tables)) as store:
         for change in store.changes(*wanted, **options):
+            before, after = (
+                None if each is None else row_of(each, show_encrypted=show_encrypted)
+                for each in (change.before, change.after)
+            )
             row = {
                 "entity": change.entity.__name__,
                 "kind": change.kind,
@@ -124,8 +130,8 @@ def tail(
                 "sequence": change.sequence,
                 "tenant": change.tenant,
                 "by_ttl": change.by_ttl,
-                "before": None if change.before is None else row_of(change.before),
-                "after": None if change.after is None else row_of(change.after),
+                "before": before,
+                "after": after,
             }
             click.echo(json.dumps(row, ensure_ascii=False, default=plain))
 

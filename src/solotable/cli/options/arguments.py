@@ -6,10 +6,12 @@ maps. An argument that cannot be parsed is a usage error with one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from solotable.cli.output import MASK
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
     from solotable._entities.patterns.pattern import Pattern
     from solotable._entities.patterns.query import Query
+
+#: Whether a value at a location of a model must not be shown; see `Plan.is_secret`.
+IsSecret = Callable[[Sequence[Any]], bool]
 
 
 def find_plan(tables: Iterable[Table], name: str) -> Plan:
@@ -49,7 +54,8 @@ def parse_fields(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     from solotable._entities.patterns.paths import field_path
 
     kinds = {name: field_path(plan, name).validated for name in plan.attributes}
-    return parse_values(given, kinds, plan.name)
+    secret = {name for name, attribute in plan.attributes.items() if attribute.encrypted is not None}
+    return parse_values(given, kinds, plan.name, secret)
 
 
 def parse_paths(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
@@ -61,10 +67,11 @@ def parse_paths(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         name, _, _ = _split_argument(text)
         try:
-            kind = resolve(plan, name).validated
+            path = resolve(plan, name)
         except DeclarationError as error:
             raise click.UsageError(str(error)) from None
-        found |= parse_values([text], {name: kind}, plan.name)
+        secret = () if path.attribute.encrypted is None else (name,)
+        found |= parse_values([text], {name: path.validated}, plan.name, secret)
     return found
 
 
@@ -102,8 +109,10 @@ def build_query(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any
     return query.with_arguments({str(tenant): tenant_given})
 
 
-def parse_values(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """Parse `name=value` and `name:=json` by these types."""
+def parse_values(
+    given: Sequence[str], kinds: Mapping[str, Any], owner: str, secret: Container[str] = ()
+) -> dict[str, Any]:
+    """Parse `name=value` and `name:=json` by these types; errors do not show the values of secret names."""
     found: dict[str, Any] = {}
     for text in given:
         name, value, is_json = _split_argument(text)
@@ -111,7 +120,11 @@ def parse_values(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> 
             raise click.UsageError(f"{owner} has no {name!r}; {_advice(name, kinds)}")
         if name in found:
             raise click.UsageError(f"Duplicate argument {name!r}.")
-        found[name] = _parse_value(owner, name, value, kinds[name], is_json=is_json)
+        if name in secret:
+            _check_not_masked(f"{owner}.{name}", value)
+        found[name] = _parse_value(
+            f"{owner}.{name}", value, kinds[name], is_json=is_json, secret=name in secret
+        )
     return found
 
 
@@ -121,29 +134,42 @@ def build_entity(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
 
     from pydantic import ValidationError
 
+    for name, attribute in plan.attributes.items():
+        if attribute.encrypted is not None:
+            alias = plan.entity.model_fields[name].alias or name
+            _check_not_masked(f"{plan.name}.{name}", values.get(name, values.get(alias)))
     try:
         if as_json:
             return plan.entity.model_validate_json(json.dumps(values))
         return plan.entity(**values)
     except ValidationError as error:
-        raise click.UsageError(describe_errors(plan.name, error)) from None
+        raise click.UsageError(describe_errors(plan.name, error, plan.is_secret)) from None
 
 
-def describe_errors(owner: str, invalid: ValidationError) -> str:
-    """Return the errors of a ValidationError, one sentence per field."""
+def describe_errors(owner: str, invalid: ValidationError, is_secret: IsSecret) -> str:
+    """Return the errors of a ValidationError, one sentence per field, without secret values."""
     lines = []
     for error in invalid.errors(include_url=False, include_context=False):
         where = ".".join((owner, *(str(part) for part in error["loc"])))
         if error["type"] == "missing":
             lines.append(f"{where} is missing.")
         else:
-            given = repr(error.get("input"))
+            given = MASK if is_secret(error["loc"]) else repr(error.get("input"))
             shown = given if len(given) <= 60 else f"{given[:57]}..."
             lines.append(f"{where} = {shown}: {error['msg'][:1].lower()}{error['msg'][1:]}.")
     return "\n".join(lines)
 
 
-def _parse_value(owner: str, name: str, text: str, kind: Any, *, is_json: bool) -> Any:
+def _check_not_masked(where: str, value: Any) -> None:
+    """Reject the mask as a value: it is what a command printed, so the value would be lost."""
+    if value == MASK:
+        raise click.UsageError(
+            f"{where} = {MASK} is what commands print instead of an encrypted value; pass the value, which "
+            f"get --show-encrypted prints."
+        )
+
+
+def _parse_value(where: str, text: str, kind: Any, *, is_json: bool, secret: bool) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(kind)
@@ -156,7 +182,7 @@ def _parse_value(owner: str, name: str, text: str, kind: Any, *, is_json: bool) 
         try:
             return validate(text)
         except ValidationError as error:
-            problem = describe_errors(f"{owner}.{name}", error)
+            problem = describe_errors(where, error, lambda _: secret)
     raise click.UsageError(problem)
 
 
