@@ -204,6 +204,36 @@ def test_an_unknown_format_or_a_cut_value_is_an_error(db: Store, opening: Openin
             db.get(Note, note_id="n1")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"J[1]",
+        b"Jnull",
+        b"J{}",
+        b'J{"L":[],"S":""}',
+        b'J{"X":"a"}',
+        b'J{"L":[1]}',
+        b'J{"L":5}',
+        b'J{"L":[null]}',
+        b'J{"L":[{}]}',
+        b'J{"L":[{"M":{"title":{"S":5}}}]}',
+        b'J{"L":[{"M":5}]}',
+        b'J{"N":"x"}',
+        b"Sx",
+        b"J{",
+    ],
+)
+def test_a_frame_without_a_value_of_the_field_is_an_error(
+    db: Store, opening: Opening, content: bytes
+) -> None:
+    db.put(Note(note_id="n1"))
+    item = item_of(opening, "Note")
+    for name, wire in (("blocks", "blocks"), ("facts", "f")):
+        opening.plant(records, {**item, wire: binary(b"\xd5ZS\x00" + content)})
+        with pytest.raises(StoredDataError, match=f"Note.{name}"):
+            db.get(Note, note_id="n1")
+
+
 def test_a_compressed_field_is_set_and_removed_as_a_whole(db: Store) -> None:
     db.put(Note(note_id="n1", blocks=[Block(title="a", lines=[])]))
     assert db.update(Note, note_id="n1", set={"body": PROSE}).body == PROSE

@@ -15,6 +15,7 @@ from typing import Any, Final
 from solotable._entities.codecs.containers import Codec, FieldSite
 from solotable._entities.declare.field_storage import Compressed
 from solotable._values import AttributeValue, levels, value_size
+from solotable._values.canonical import TYPES
 from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, StoredDataError
 
@@ -44,7 +45,9 @@ def unpack(data: bytes) -> AttributeValue:
     if kind == _BYTES:
         return {"B": b64encode(content).decode("ascii")}
     if kind == _JSON:
-        found: AttributeValue = json.loads(content)
+        found = json.loads(content)
+        if not isinstance(found, dict) or len(found) != 1 or found.keys().isdisjoint(TYPES):
+            raise ValueError("its content is not a DynamoDB value")
         return found
     raise ValueError(f"its content has the unknown type {kind!r}")
 
@@ -89,7 +92,16 @@ def compressed_codec(site: FieldSite, codec: Codec, marker: Compressed) -> Codec
         return plain if unframe(plain) is None else frame(RAW, packed)
 
     def decode(value: AttributeValue) -> Any:
-        return codec.decode(expand(value, where, largest))
+        plain = expand(value, where, largest)
+        if plain is value:
+            return codec.decode(value)
+        try:
+            return codec.decode(plain)
+        except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
+            # DynamoDB checks the values of an item, but not what a frame contains.
+            raise StoredDataError(
+                f"{where} cannot decode its stored compressed value: its content is not a DynamoDB value."
+            ) from error
 
     return replace(codec, kind=None, encode=encode, decode=decode, scalar=None)
 
