@@ -13,6 +13,7 @@ from pydantic import Field
 from solotable import ANY, Database, Entity, Key, Table, Version, flow, hook
 from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, DeclarationError, TransactionCancelled
+from solotable.testing import seed
 
 from .opening import Opening
 
@@ -267,6 +268,15 @@ def test_what_cannot_run_hooks_rejects_the_entity(store: Database) -> None:
         store.transaction().delete(Note, note_id="n")
     with pytest.raises(DataError, match="Page has hooks, which a batch does not run; use a transaction"):
         store.batch().put(Page(page_id="p", title="A"))
+
+
+def test_seed_runs_the_hooks_of_create(opening: Opening) -> None:
+    store = opening.beside(wiki)
+    pages = seed(store, Page, count=2, title="A")
+    assert [page.slug for page in pages] == ["a", "a"]
+    assert [store.require(Page, page_id=page.page_id) for page in pages] == pages
+    assert calls == ["before", "before", "after A v1", "after A v1"]
+    assert seed(store, Page, count=1, seed=1, title="B")[0].slug == "b"
 
 
 def test_flows_run_hooks(opening: Opening) -> None:

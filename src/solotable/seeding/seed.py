@@ -11,7 +11,8 @@ from solotable._entities.declare.fields import is_from_scope
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import transact
-from solotable._flows.writes.put import plan_put, prepare_put, put_entity
+from solotable._flows.writes import hooked
+from solotable._flows.writes.put import PreparedPut, plan_put, prepare_put
 from solotable._store.asynchronous.stores import AsyncVerbs
 from solotable._store.sync.stores import Verbs
 from solotable._values import item_size
@@ -41,8 +42,8 @@ def seed(
 ) -> list[E]:
     """Create `count` valid entities and return them as stored; see `Factory` for the other arguments.
 
-    Nothing is replaced: the same seed again raises AlreadyExists. `progress` gets the number of stored
-    entities and the total.
+    The hooks of `create` run. Nothing is replaced: the same seed again raises AlreadyExists. `progress` gets
+    the number of stored entities and the total.
     """
     entities = _build(scope_of(db), entity, count, seed, parents, fields)
     return run(_store(scope_of(db), entities, progress), db)
@@ -85,11 +86,16 @@ def _store(scope: Scope, entities: list[E], progress: Report | None) -> Flow[lis
     stored: list[E] = []
     for group in _groups(entities):
         if len(group) == 1:
-            stored.append((yield from put_entity(scope, group[0], create=True)))
+            stored.append((yield from hooked.put(scope, group[0], create=True)))
         else:
-            prepared = [prepare_put(scope, each) for each in group]
+            prepared: list[PreparedPut] = []
+            for each in group:
+                changed = yield from hooked.before_put(each.plan(), "create", each)
+                prepared.append(prepare_put(scope, changed))
             yield from transact(scope, [partial(plan_put, scope, each, create=True) for each in prepared])
-            stored += [each.after for each in prepared]  # type: ignore[misc]  # the class that was prepared
+            created: list[E] = [each.after for each in prepared]  # type: ignore[misc]  # the prepared class
+            stored += created
+            yield from hooked.after_all((each.plan(), "create", each) for each in created)
         if progress is not None:
             progress(len(stored), len(entities))
     return stored
