@@ -19,7 +19,7 @@ from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._protocol.error_texts import LATEST
 from solotable._protocol.requests import Control
 from solotable._store import AsyncDatabase, Database
-from solotable._store.observation import ObservedAsyncEngine, ObservedEngine, Observer
+from solotable._store.observation import ObservedAsyncEngine, ObservedEngine, Observer, check_observer
 from solotable._store.runner import Inline, Threaded
 from solotable._store.thread_pool import ThreadPool
 from solotable.errors import DeclarationError, ServiceError, TableNotFound
@@ -43,6 +43,8 @@ def connect(
     this process only. `session` is a botocore or boto3 session for `http://` and `aws://`. `observer` is
     called after each request; see `solotable.observe`.
     """
+    if observer is not None:
+        check_observer(observer)
     address = Url.parse(url)
     engine = open_engine(address, clock=clock, session=session)
     try:
@@ -62,6 +64,8 @@ def connect_async(
     observer: Observer | None = None,
 ) -> AsyncDatabase:
     """Open a URL as `connect` does, for use with `await`."""
+    if observer is not None:
+        check_observer(observer)
     blocking = connect(url, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
     engine = to_async(blocking.engine)
     if observer is not None:

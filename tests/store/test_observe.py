@@ -11,8 +11,8 @@ import pytest
 
 from solotable import Database, Entity, Index, Key, Query, Table, connect, connect_async, pattern
 from solotable._protocol.requests import GetItem, PutItem, Request
-from solotable.errors import AlreadyExists, Throttled
-from solotable.observe import Consumed, Observation
+from solotable.errors import AlreadyExists, DeclarationError, Throttled
+from solotable.observe import Consumed, Observation, combine
 from solotable.testing import assert_cost
 
 from .opening import Opening
@@ -100,6 +100,26 @@ def test_an_observer_that_fails_does_not_fail_the_request(
         assert db.put(Order(user="u", order_id="o")).order_id == "o"
     assert db.get(Order, user="u", order_id="o") is not None
     assert "The observer of a store raised an error." in caplog.text
+
+
+async def _async_observer(observation: Observation) -> None: ...
+
+
+class _AsyncObserver:
+    async def __call__(self, observation: Observation) -> None: ...
+
+
+@pytest.mark.parametrize("wrong", ["x", _async_observer, _AsyncObserver()])
+def test_an_observer_that_cannot_be_called_is_rejected_when_the_store_opens(wrong: Any) -> None:
+    for accept in (
+        lambda: shop.open("sqlite://", observer=wrong),
+        lambda: shop.open_async("sqlite://", observer=wrong),
+        lambda: combine(wrong),
+    ):
+        with pytest.raises(
+            DeclarationError, match=r"observer= takes a (plain )?function.*, got (str|an async)"
+        ):
+            accept()
 
 
 def test_without_an_observer_no_capacity_is_asked_for(opening: Opening) -> None:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction
 from typing import Any
 
 from solotable._entities.declare.entity import Entity
@@ -14,6 +15,7 @@ from solotable._entities.patterns.query import Query
 from solotable._protocol import replies, requests
 from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
 from solotable._protocol.requests import Control, Request
+from solotable.errors import DeclarationError
 
 from .consumption import METERS, Consumed, units_of
 
@@ -45,6 +47,20 @@ class Observation:
 
 #: Called after each request in the thread or task of the caller. What it raises is logged and ignored.
 Observer = Callable[[Observation], object]
+
+
+def check_observer(observer: object) -> None:
+    """Raise DeclarationError for an observer that cannot be called, or that would have to be awaited."""
+    if not callable(observer):
+        raise DeclarationError(
+            f"observer= takes a function of one argument, got {type(observer).__name__}; "
+            f"pass a function, or several with combine()."
+        )
+    if iscoroutinefunction(observer) or iscoroutinefunction(type(observer).__call__):
+        raise DeclarationError(
+            "observer= takes a plain function, got an async one; start a task in it, or put the observation "
+            "in a queue."
+        )
 
 
 class ObservedEngine:
