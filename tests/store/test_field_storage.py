@@ -487,6 +487,10 @@ def test_a_keyring_rejects_wrong_keys() -> None:
     for keys in ({}, {"": bytes(32)}, {"k": bytes(16)}, {"k" * 65: bytes(32)}):
         with pytest.raises(NotConfigured):
             Keyring(keys)
+    wrong: Any
+    for wrong in ({"k": "a" * 32}, {5: bytes(32)}, ["k"]):
+        with pytest.raises(NotConfigured, match="Keyring takes"):
+            Keyring(wrong)
     assert repr(Keyring({"k1": generate_key()})) == "Keyring(1 keys)"
 
 

@@ -203,3 +203,35 @@ def test_what_is_too_deep_is_refused_everywhere(store: Database, opening: Openin
     with pytest.raises(DataError, match=r"Ware\.more\.deep has lists and maps more than 31 levels deep"):
         store.update(Ware, ware_id="w", set={"more.deep": nested(31)})
     assert opening.spy.sent == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"append": {"notes": "abc"}},
+            r"append= takes a list of members for Ware\.notes, got str; write append=",
+        ),
+        ({"append": {"notes": None}}, r"append= takes a list of members for Ware\.notes, got NoneType"),
+        ({"prepend": {"notes": 5}}, r"prepend= takes a list of members for Ware\.notes, got int"),
+        ({"prepend": {"notes": {"a": 1}}}, r"prepend= takes a list of members for Ware\.notes, got dict"),
+        ({"delete": {"labels": "new"}}, r"delete= takes a list of members for Ware\.labels, got str"),
+        ({"delete": {"labels": 5}}, r"delete= takes a list of members for Ware\.labels, got int"),
+        ({"set": ["notes"]}, r"set= takes a dict of fields and values, got list; write set="),
+        ({"set": {5: 1}}, r"The update of Ware takes the names of fields, got 5"),
+        ({"remove": 5}, r"remove= takes a list of fields, got int"),
+        ({"remove": [5]}, r"The update of Ware takes the names of fields, got 5"),
+    ],
+)
+def test_changes_of_the_wrong_form_are_rejected(opening: Opening, changes: Any, message: str) -> None:
+    db = opening(warehouse)
+    with pytest.raises(DataError, match=message):
+        db.update(Ware, ware_id="w", **changes)
+
+
+def test_an_iterator_is_appended_also_if_the_update_is_planned_again(opening: Opening) -> None:
+    db, beside = opening(warehouse), opening.beside(warehouse)
+    db.put(Ware(ware_id="w"))
+    opening.spy.once(UpdateItem, lambda: beside.update(Ware, ware_id="w", set={"notes": []}))
+    notes: Any = iter(["aa", "bb"])
+    assert db.update(Ware, ware_id="w", append={"notes": notes}).notes == ["aa", "bb"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
@@ -126,3 +126,17 @@ def test_without_by_alias_attributes_have_the_names_of_fields() -> None:
         plain_id: str
 
     assert Plain(plain_id="p").to_item()["plain_id"] == {"S": "p"}
+
+
+@pytest.mark.parametrize("value", [5, None, "x", [1], {"L": [5]}, {"M": 5}, {"S": "a", "N": "1"}])
+def test_a_value_without_a_type_is_rejected(value: Any) -> None:
+    item = {**Order(org="acme", number=1).to_item(), "photo": value}
+    with pytest.raises(
+        DataError, match=r"Order\.from_item\(\) takes an item in wire form.* 'photo' has a value"
+    ):
+        Order.from_item(item)
+
+
+def test_what_is_not_an_item_is_rejected() -> None:
+    with pytest.raises(DataError, match=r"Order\.from_item\(\) takes an item in wire form, got None"):
+        Order.from_item(None)  # type: ignore[arg-type]  # the point of the test

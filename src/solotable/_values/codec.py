@@ -76,6 +76,18 @@ def load(value: AttributeValue) -> Any:
             return {load({kind[0]: member}) for member in content}
 
 
+def is_wire_value(value: Any) -> bool:
+    """Return whether a value and its members have wire form: one type and its content, as `{"S": "a"}`."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return False
+    ((kind, content),) = value.items()
+    if kind == "L":
+        return isinstance(content, list) and all(map(is_wire_value, content))
+    if kind == "M":
+        return isinstance(content, Mapping) and all(map(is_wire_value, content.values()))
+    return True
+
+
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise DataError(f"The keys of a DynamoDB map are strings, got {name!r} ({type(name).__name__}).")

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from solotable.errors import NotConfigured
 
@@ -141,7 +141,16 @@ def generate_key() -> bytes:
 def _checked(keys: Keys) -> dict[str, bytes]:
     if not keys:
         raise NotConfigured("Keyring has no keys; pass at least one: Keyring({'2026-01': key}).")
+    if not isinstance(keys, Mapping):
+        raise NotConfigured(f"Keyring takes a mapping of ids to keys, got {type(keys).__name__}.")
+    key_id: Any
+    key: Any
     for key_id, key in keys.items():
+        if not isinstance(key_id, str) or not isinstance(key, bytes | bytearray | memoryview):
+            raise NotConfigured(
+                f"Keyring takes ids that are strings and keys of {_KEY_BYTES} bytes, got a key "
+                f"of type {type(key).__name__} for {key_id!r}; decode a key that is text, such as base64."
+            )
         if not key_id or len(key_id.encode()) > _LONGEST_ID:
             raise NotConfigured(f"The key id {key_id!r} must have 1 to {_LONGEST_ID} bytes.")
         if len(key) != _KEY_BYTES:
@@ -149,8 +158,6 @@ def _checked(keys: Keys) -> dict[str, bytes]:
                 f"The key {key_id!r} must have {_KEY_BYTES} bytes, got {len(key)}; "
                 f"make one with generate_key()."
             )
-
-    # bytes() raises TypeError for a key that is a str.
     return {key_id: bytes(key) for key_id, key in keys.items()}
 
 

@@ -142,7 +142,16 @@ class Entity(BaseModel):
         tenant, and may be deleted or expired.
         """
         from solotable._entities.codecs.item_decoder import STORED
+        from solotable._values.codec import is_wire_value
 
+        if not isinstance(item, Mapping):
+            raise DataError(f"{cls.__name__}.from_item() takes an item in wire form, got {item!r}.")
+        for name, value in item.items():
+            if not is_wire_value(value):
+                raise DataError(
+                    f"{cls.__name__}.from_item() takes an item in wire form, as "
+                    f'{{"name": {{"S": "text"}}}}, but {name!r} has a value without a type.'
+                )
         plan = cls.plan()
         found = plan.table.recognise(item)
         if found is None or not plan.covers(found):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -71,10 +71,19 @@ class Changes:
         }
 
     def __post_init__(self) -> None:
-        if isinstance(self.remove, str):
-            raise DataError(f"remove= takes a list of fields, got a string; write remove=[{self.remove!r}].")
-        # A tuple, because an update is planned again after a conflict.
-        object.__setattr__(self, "remove", tuple(self.remove))
+        remove: Any = self.remove
+        if isinstance(remove, str) or not isinstance(remove, Iterable):
+            got = "a string" if isinstance(remove, str) else type(remove).__name__
+            raise DataError(f"remove= takes a list of fields, got {got}; write remove=[{remove!r}].")
+        # An update is planned again after a conflict, and an iterator is empty by then.
+        object.__setattr__(self, "remove", tuple(remove))
+        for kind in ("append", "prepend", "delete"):
+            given = getattr(self, kind)
+            if given:
+                lists = {
+                    name: list(each) if isinstance(each, Iterator) else each for name, each in given.items()
+                }
+                object.__setattr__(self, kind, lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,8 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     paths: list[Path] = []
 
     def at(text: str, *, in_place: bool = False) -> FieldPath:
+        if not isinstance(text, str):
+            raise DataError(f"The update of {plan.name} takes the names of fields, got {text!r}.")
         field_path = resolve(plan, text)
         if in_place:
             field_path.check_inside("its members")
@@ -167,7 +178,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
                     f"{argument}= takes lists, but {field_path.owner} is not a list; use add= or set=."
                 )
             stored = IfNotExists(field_path.path, Const({"L": []}))
-            new = Const(field_path.encode(list(value)))
+            new = Const(field_path.encode(list(_members(argument, field_path, value))))
             joined = ListAppend(stored, new) if argument == "append" else ListAppend(new, stored)
             actions.append(Assign(field_path.path, joined))
     for text, value in changes.delete.items():
@@ -177,7 +188,7 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
                 f"delete= takes members of sets, but {field_path.owner} is not a set; "
                 f"use remove= for a field."
             )
-        actions.append(Delete(field_path.path, field_path.encode(set(value))))
+        actions.append(Delete(field_path.path, field_path.encode(set(_members("delete", field_path, value)))))
     if not actions:
         raise DataError(
             f"The update of {plan.name} has no changes; pass set=, set_if_missing=, remove=, add=, "
@@ -187,6 +198,16 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
     checked = fields_to_read(plan, changes)
     return ResolvedChanges(tuple(actions), known, added, if_missing, changed, field_paths, checked)
+
+
+def _members(argument: str, field_path: FieldPath, value: Any) -> Iterable[Any]:
+    """Return the members that append=, prepend= or delete= got; a string is a value, not its characters."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise DataError(
+            f"{argument}= takes a list of members for {field_path.owner}, got {type(value).__name__}; "
+            f'write {argument}={{"{field_path.attribute.field}": [value]}}.'
+        )
+    return value
 
 
 _adapters: dict[tuple[int, str], tuple[Any, Any]] = {}
