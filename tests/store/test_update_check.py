@@ -232,6 +232,6 @@ def test_changes_of_the_wrong_form_are_rejected(opening: Opening, changes: Any, 
 def test_an_iterator_is_appended_also_if_the_update_is_planned_again(opening: Opening) -> None:
     db, beside = opening(warehouse), opening.beside(warehouse)
     db.put(Ware(ware_id="w"))
-    opening.spy.once(UpdateItem, lambda: beside.update(Ware, ware_id="w", set={"notes": []}))
-    notes: Any = iter(["aa", "bb"])
-    assert db.update(Ware, ware_id="w", append={"notes": notes}).notes == ["aa", "bb"]
+    opening.spy.once(UpdateItem, lambda: beside.update(Ware, ware_id="w", set={"notes": ["first"]}))
+    notes: Any = iter(["second"])
+    assert db.update(Ware, ware_id="w", append={"notes": notes}).notes == ["first", "second"]
