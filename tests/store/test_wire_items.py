@@ -82,6 +82,14 @@ def test_from_item_rejects_items_of_other_entities() -> None:
         Order.from_item({**item, "_type": {"S": "Order"}, "number": {"S": "x"}})
 
 
+def test_from_item_rejects_a_key_that_the_fields_do_not_derive() -> None:
+    item = Other(org="acme", name="x y").to_item()
+    with pytest.raises(StoredDataError, match="has fields that derive another key"):
+        Other.from_item({**item, "SK": {"S": "OTHER#x y"}})
+    with pytest.raises(StoredDataError, match="has fields that derive another key"):
+        Other.from_item({**item, "PK": {"S": "ORG#victim"}})
+
+
 def test_unknown_attributes_survive_from_item_and_to_item() -> None:
     item = {**Order(org="acme", number=1).to_item(), "legacy": {"S": "x"}}
     assert Order.from_item(item).to_item() == item

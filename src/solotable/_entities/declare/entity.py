@@ -138,8 +138,8 @@ class Entity(BaseModel):
     def from_item(cls, item: Item) -> Self:
         """Return the entity of an item in wire form, such as an image of a stream record in a Lambda event.
 
-        An item of another entity raises StoredDataError. No scope checks the entity: it may belong to any
-        tenant, and may be deleted or expired.
+        An item of another entity, or whose fields derive another key, raises StoredDataError. No scope checks
+        the entity: it may belong to any tenant, and may be deleted or expired.
         """
         from solotable._entities.codecs.item_decoder import STORED
         from solotable._values.codec import is_wire_value
@@ -158,7 +158,9 @@ class Entity(BaseModel):
             key = {name: item.get(name) for name in plan.table.key_names}
             what = "no entity of its table" if found is None else found.name
             raise StoredDataError(f"{cls.__name__}.from_item() got the item {key}, which is {what}.")
-        return cast("Self", found.decode(item, STORED))
+        entity = found.decode(item, STORED)
+        found.check_key(item, entity)
+        return cast("Self", entity)
 
     def to_item(self) -> Item:
         """Return the item of the entity in wire form, with its keys and its type tag.
