@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 import pytest
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from solotable import (
     FROM_SCOPE,
@@ -33,7 +34,7 @@ from solotable._protocol.requests import GetItem, PutItem, TransactWriteItems, U
 from solotable.encryption import Keyring, generate_key
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotUnique, TransactionFailed
 
-from .opening import Opening, stale_keys
+from .opening import Clock, Opening, stale_keys
 
 shop = Table("Shop", stream=True, indexes=[Index("GSI1")], ttl="expires_at")
 club = Table("Club", tenant="club_id")
@@ -137,11 +138,31 @@ class Patient(Entity, table=shop):
     notes: Annotated[str | None, Encrypted(Keyring({"k": generate_key()}))] = None
 
 
+class Tagged(Entity, table=shop):
+    """Defaults that are computed from other fields, and aliases."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+    key = Key("TAGGED#{name}", "TAGGED")
+    name: str
+    home_city: str
+    kind: str = "person"
+    tags: list[str] = Field(default_factory=lambda data: [data["name"], data["kind"], data["home_city"]])
+    total: int = Field(default_factory=lambda data: len(data["tags"]))
+
+
 class Member(Entity, table=club):
     key = Key("CLUB#{club_id}", "MEMBER#{member_id}")
     club_id: str = FROM_SCOPE
     member_id: str
     points: int = 0
+
+
+class Ticking(Clock):
+    """A clock that moves on whenever it is read."""
+
+    def __call__(self) -> float:
+        self.seconds += 1
+        return self.seconds
 
 
 @pytest.fixture
@@ -199,6 +220,29 @@ def test_an_addition_to_a_new_entity_starts_from_the_default(store: Database) ->
     assert (made.stars, made.tags, made.notes) == (11, {"new", "hot"}, ["first", "last"])
     again = store.upsert(Page, page="a", set={"title": "A"}, **changes)  # type: ignore[arg-type]  # the same
     assert (again.stars, again.tags, again.notes) == (12, {"new", "hot"}, ["first", "last", "last"])
+
+
+def test_a_default_of_other_fields_is_computed_from_the_new_ones(store: Database) -> None:
+    created = store.upsert(
+        Tagged, name="ana", set={"home_city": "Bonn"}, append={"tags": ["x"]}, add={"total": 10}
+    )
+    assert created.tags == ["ana", "person", "Bonn", "x"]
+    assert (created.total, store.require(Tagged, name="ana")) == (14, created)
+    updated = store.upsert(Tagged, name="ana", set={"home_city": "Köln"}, prepend={"tags": ["y"]})
+    assert updated.tags == ["y", "ana", "person", "Bonn", "x"]
+
+
+def test_a_missing_field_is_named_as_in_the_model(store: Database) -> None:
+    with pytest.raises(DataError, match="needs home_city to create the item"):
+        store.upsert(Tagged, name="ana", append={"tags": ["x"]})
+
+
+def test_the_first_write_has_one_time(store: Database, opening: Opening) -> None:
+    opening.clock = Ticking()
+    db = opening(shop)
+    for visit in (db.put(Visit(page="a")), db.upsert(Visit, page="b", add={"count": 1})):
+        assert visit.created is not None
+        assert visit.created == visit.updated
 
 
 @pytest.mark.parametrize("first", ["created", "deleted"])

@@ -158,7 +158,7 @@ def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
     return Codec("M", encode, decode)
 
 
-def _input_name(model: type[pydantic.BaseModel], name: str) -> str:
+def input_name(model: type[pydantic.BaseModel], name: str) -> str:
     """Return the name of a field in the model's constructor."""
     alias = model.model_fields[name].validation_alias
     if isinstance(alias, pydantic.AliasChoices):
@@ -169,7 +169,7 @@ def _input_name(model: type[pydantic.BaseModel], name: str) -> str:
 def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
     """Return the codec of a nested model; it encodes members like attributes of an entity."""
     steps = [(attribute.field, attribute.wire, attribute.encode) for attribute in attributes]
-    names = {a.field: _input_name(model, a.field) for a in attributes}
+    names = {a.field: input_name(model, a.field) for a in attributes}
     wires = {attribute.wire for attribute in attributes}
     extra = model.model_config.get("extra") == "allow"
     where = site.where

@@ -344,9 +344,11 @@ def _stamp(scope: Scope, plan: Plan, values: dict[str, Any]) -> None:
     for name, step in plan.truncated:
         # Pydantic truncates what it validates; a copy can have other values.
         values[name] = truncate(values[name], step)
-    if plan.created is not None and values[plan.created] is None:
-        values[plan.created] = plan.stamp(plan.created, scope.now())
-    if plan.updated is not None:
-        values[plan.updated] = plan.stamp(plan.updated, scope.now())
+    if plan.created is not None or plan.updated is not None:
+        now = scope.now()
+        if plan.created is not None and values[plan.created] is None:
+            values[plan.created] = plan.stamp(plan.created, now)
+        if plan.updated is not None:
+            values[plan.updated] = plan.stamp(plan.updated, now)
     if plan.retention is not None and plan.ttl is not None:
         values[plan.ttl] = plan.retention.end_of(values) or values[plan.ttl]

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from solotable._entities.codecs.containers import input_name
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Action, Assign, Const, Exists, IfNotExists, Not, Or, Remove, Update
@@ -36,8 +37,13 @@ def plan_upsert(scope: Scope, plan: Plan, given: Mapping[str, Any], changes: Cha
     key = plan.key_from(arguments)
     _check_whole(plan, changes)
     resolved = resolve_changes(plan, changes)
-    prepared = prepare_put(scope, _new_entity(plan, arguments, changes, resolved))
-    if not _depends_on_stored(plan, prepared, changes, resolved):
+    values = dict(arguments)
+    values |= {name: value for name, value in resolved.known.items() if name not in changes.remove}
+    values |= resolved.if_missing
+    values, adds_to_default = _with_additions(plan, values, changes)
+    prepared = prepare_put(scope, _new_entity(plan, values))
+    # An addition starts from the default of a new entity, and from the stored value otherwise.
+    if not adds_to_default and not _depends_on_stored(plan, prepared, resolved):
         return _single_update(scope, prepared, resolved)
     before = yield from load_stored(scope, plan, key)
     if before is None:
@@ -51,7 +57,8 @@ def plan_upsert(scope: Scope, plan: Plan, given: Mapping[str, Any], changes: Cha
 
 
 def _single_update(scope: Scope, prepared: PreparedPut, resolved: ResolvedChanges) -> Write:
-    plan, now = prepared.plan, scope.now()
+    plan = prepared.plan
+    now = scope.now() if plan.updated is None else prepared.values[plan.updated]
     resolved = with_encrypted_fields(plan, with_managed_fields(plan, resolved, now), prepared.values)
     actions = [*resolved.actions, *managed_actions(plan, now)]
     changed = {str(action.path[0]) for action in actions}
@@ -84,17 +91,11 @@ def _set_if_missing(name: str, item: Mapping[str, Any]) -> Action:
     return Assign((name,), IfNotExists((name,), Const(item[name])))
 
 
-def _depends_on_stored(
-    plan: Plan, prepared: PreparedPut, changes: Changes, resolved: ResolvedChanges
-) -> bool:
+def _depends_on_stored(plan: Plan, prepared: PreparedPut, resolved: ResolvedChanges) -> bool:
     """Return whether the write depends on the stored item, or differs without one."""
     if plan.is_derived_from or plan.ttl is not None or plan.schema_versions.declared or resolved.checked:
         return True
     if len(prepared.item) > _MOST_DEFAULTS:
-        return True
-    # An addition starts from the default of a new entity, and from the stored value otherwise.
-    grown = (*changes.add, *changes.append, *changes.prepend, *changes.delete)
-    if any(_default(plan, name) for name in grown):
         return True
     known = {*resolved.known, *plan.known_parts}
     return any(not path.sources <= known for path in plan.indexes)
@@ -118,25 +119,45 @@ def _check_whole(plan: Plan, changes: Changes) -> None:
                 )
 
 
-def _new_entity(
-    plan: Plan, arguments: Mapping[str, Any], changes: Changes, resolved: ResolvedChanges
-) -> Entity:
+def _with_additions(plan: Plan, given: Mapping[str, Any], changes: Changes) -> tuple[dict[str, Any], bool]:
+    """Return the values of a new entity, and whether an addition starts from a default that is not empty."""
+    values = dict(given)
+    grown = {*changes.add, *changes.append, *changes.prepend, *changes.delete}
+    if not grown:
+        return values, False
+    # A default may be computed from the fields before its own, so take them in order.
+    data: dict[str, Any] = {}
+    has_defaults, is_complete = False, True
+    for name, info in plan.entity.model_fields.items():
+        default = None
+        if name in values:
+            data[name] = values[name]
+            continue
+        if not info.is_required() and (is_complete or not info.default_factory_takes_validated_data):
+            default = data[name] = info.get_default(call_default_factory=True, validated_data=data)
+        elif name not in grown:
+            is_complete = False  # The model reports the missing field.
+        if name in grown:
+            has_defaults = has_defaults or bool(default)
+            data[name] = values[name] = _added(plan, name, default, changes)
+    return values, has_defaults
+
+
+def _added(plan: Plan, name: str, default: Any, changes: Changes) -> Any:
+    if name in changes.append:
+        return [*(default or ()), *changes.append[name]]
+    if name in changes.prepend:
+        return [*changes.prepend[name], *(default or ())]
+    if name in changes.delete:
+        return set(default or ()) - set(changes.delete[name])
+    amount = changes.add[name]
+    if plan.attributes[name].kind == "N":
+        return amount if default is None else default + amount
+    return set(default or ()) | set(amount)
+
+
+def _new_entity(plan: Plan, values: Mapping[str, Any]) -> Entity:
     """Return the entity that is created if none exists; raise DataError if the model rejects it."""
-    values = dict(arguments)
-    values |= {name: value for name, value in resolved.known.items() if name not in changes.remove}
-    values |= resolved.if_missing
-    for name, amount in changes.add.items():
-        default = _default(plan, name)
-        if plan.attributes[name].kind == "N":
-            values[name] = amount if default is None else default + amount
-        else:
-            values[name] = set(default or ()) | set(amount)
-    for name, tail in changes.append.items():
-        values[name] = [*(_default(plan, name) or ()), *tail]
-    for name, head in changes.prepend.items():
-        values[name] = [*head, *(_default(plan, name) or ())]
-    for name, members in changes.delete.items():
-        values[name] = set(_default(plan, name) or ()) - set(members)
     try:
         return plan.entity.model_validate(values)
     except ValidationError as error:
@@ -146,8 +167,13 @@ def _new_entity(
 
 def _rejected(plan: Plan, error: ValidationError) -> DataError:
     problems = error.errors()
+    # Pydantic names a field by its alias.
+    names = {input_name(plan.entity, name): name for name in plan.entity.model_fields}
+    places = [[names.get(str(part), part) for part in each["loc"][:1]] for each in problems]
     missing = [
-        str(each["loc"][0]) for each in problems if each["type"] == "missing" and len(each["loc"]) == 1
+        str(place[0])
+        for each, place in zip(problems, places, strict=True)
+        if each["type"] == "missing" and len(each["loc"]) == 1
     ]
     if missing:
         return DataError(
@@ -155,12 +181,7 @@ def _rejected(plan: Plan, error: ValidationError) -> DataError:
             f"pass set= or set_if_missing=, or use update() for an item that exists."
         )
     first = problems[0]
-    where = ".".join(str(part) for part in (plan.name, *first["loc"]))
+    where = ".".join(str(part) for part in (plan.name, *places[0], *first["loc"][1:]))
     public = f"{where}: {first['msg']}."
     shown = public if plan.cipher is not None else f"{where} = {first['input']!r}: {first['msg']}."
     return DataError(f"upsert() cannot create the item: {shown}", public_message=public)
-
-
-def _default(plan: Plan, name: str) -> Any:
-    info = plan.entity.model_fields[name]
-    return None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
