@@ -8,10 +8,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from operator import ge, gt, le, lt
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from solotable import Database, Query, Store, between, one_of
 from solotable._protocol import requests
@@ -54,6 +55,22 @@ class Line(BaseModel):
 
     book_id: str
     notes: str
+
+
+class CamelTitle(BaseModel):
+    """A view with aliases."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+    book_id: str
+    title: Annotated[str, Field(validation_alias=AliasChoices("Name", "name"))]
+
+
+class NamedTitle(BaseModel):
+    """A view whose aliases are for output only; one of them is the name of another field."""
+
+    model_config = ConfigDict(validate_by_alias=False, validate_by_name=True)
+    title: Annotated[str, Field(alias="author")]
+    author: Annotated[str, Field(alias="title")]
 
 
 def _book(book_id: str, **changes: object) -> Book:
@@ -198,6 +215,15 @@ def test_where_select_and_count(db: Store) -> None:
     assert rows == [Title(title=f"T{n}", stars=n) for n in (2, 4, 5)]
     with pytest.raises(DeclarationError, match="no field 'nope'"):
         query.select(Wrong)
+
+
+def test_a_view_may_have_aliases(db: Store) -> None:
+    db.put(_book("1", title="T1"))
+    query = Book.of_author("A")
+    (row,) = db.page(query.select(CamelTitle)).items
+    assert (row.book_id, row.title) == ("1", "T1")
+    (named,) = db.page(query.select(NamedTitle)).items
+    assert (named.title, named.author) == ("T1", "A")
 
 
 def test_a_page_fills_to_its_limit_under_a_filter(db: Store, opening: Opening) -> None:

@@ -160,6 +160,8 @@ def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
 
 def input_name(model: type[pydantic.BaseModel], name: str) -> str:
     """Return the name of a field in the model's constructor."""
+    if model.model_config.get("validate_by_alias") is False:
+        return name
     alias = model.model_fields[name].validation_alias
     if isinstance(alias, pydantic.AliasChoices):
         alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)

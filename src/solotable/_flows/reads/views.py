@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from solotable._entities.codecs.containers import input_name
 from solotable._entities.declare.plan import Plan
 from solotable._flows.scope import Scope
 from solotable._values import Item
@@ -39,6 +42,8 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if missing:
         in_key = plan.primary.parse(item) or {}
         values |= {name: in_key[name] for name in missing if name in plan.primary.invertible & in_key.keys()}
+    if aliases := _aliases(view):
+        values = {aliases.get(name, name): value for name, value in values.items()}
     try:
         return view.model_validate(values)
     except ValidationError as error:
@@ -47,3 +52,10 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
         raise StoredDataError(
             f"A stored {plan.name} is invalid in the view {view.__name__}: {where}: {first['msg']}."
         ) from error
+
+
+@lru_cache(maxsize=256)
+def _aliases(view: type[BaseModel]) -> Mapping[str, str]:
+    """Return the fields of a view that its constructor takes by another name, with that name."""
+    names = {name: input_name(view, name) for name in view.model_fields}
+    return {name: alias for name, alias in names.items() if alias != name}
