@@ -416,6 +416,34 @@ def test_a_retried_transaction_with_an_encrypted_field_runs_once(db: Store) -> N
     assert db.require(Patient, patient_id="p1").version == 2
 
 
+def test_a_snapshot_of_a_removed_key_names_the_key(opening: Opening) -> None:
+    held = {"old": b"o" * 32}
+    rotating = Keyring(lambda: held)
+    table = Table("Dossiers")
+
+    class Dossier(Entity, table=table):
+        key = Key("DOSSIER#{number}", "DOSSIER")
+        history = History("v{version:06d}")
+        number: str
+        text: Annotated[str, Encrypted(rotating)]
+        version: Annotated[int, Version()] = 0
+
+    db = opening(table)
+    first = db.put(Dossier(number="1", text="a"))
+    held = {"new": b"n" * 32, **held}
+    rotating.reload()
+    db.update(first, set={"text": "b"})
+    del held["old"]
+    rotating.reload()
+    assert db.require(Dossier, number="1").text == "b"
+    with pytest.raises(StoredDataError) as caught:
+        db.history(Dossier, number="1").get(1)
+    assert "Version 1 of Dossier number='1' cannot be decoded with the current model and keys" in str(
+        caught.value
+    )
+    assert "the key 'old', which the keyring does not have; add it again." in str(caught.value)
+
+
 def test_keys_rotate_by_backfill(opening: Opening) -> None:
     old, new = generate_key(), generate_key()
     held = {"old": old}

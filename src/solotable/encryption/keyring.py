@@ -75,7 +75,9 @@ class Keyring:
 
         key_id, start = _key_id(ciphertext)
         if key_id not in self._keys and not (self._reload() and key_id in self._keys):
-            raise ValueError(f"it was encrypted with the key {key_id!r}, which the keyring does not have")
+            raise ValueError(
+                f"it was encrypted with the key {key_id!r}, which the keyring does not have; add it again"
+            )
         cipher = self._cipher(key_id, tenant, per_tenant=ciphertext[0] == _OF_TENANT)
         header, nonce = ciphertext[:start], ciphertext[start : start + _NONCE_BYTES]
         try:

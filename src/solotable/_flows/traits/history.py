@@ -387,10 +387,11 @@ def _decode_snapshot(location: HistoryLocation, item: Item) -> Stored:
         entity = plan.decode(original)
     except DataError as error:
         number = item.get(_version_name(plan), {}).get("N", "?")
-        raise StoredDataError(
-            f"Version {number} of {location.title} was stored by an older model and is invalid in the "
-            f"current one: {error}"
-        ) from error
+        problem = "was stored by an older model and is invalid in the current one"
+        if plan.cipher is not None:
+            # A former key may be missing as well.
+            problem = "cannot be decoded with the current model and keys"
+        raise StoredDataError(f"Version {number} of {location.title} {problem}: {error}") from error
     location.scope.check_tenant(plan, entity)
     return Stored(original, entity)
 
