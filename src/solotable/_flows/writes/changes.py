@@ -46,13 +46,14 @@ class Changes:
     @classmethod
     def of(cls, *, remove: Iterable[str] = (), **changes: Mapping[str, Any] | None) -> Changes:
         """Return the changes of a caller's arguments; None is the same as no changes."""
-        for name, given in changes.items():
-            if given and not isinstance(given, Mapping):
+        found = {name: given for name, given in changes.items() if given}
+        for name, given in found.items():
+            if not isinstance(given, Mapping):
                 raise DataError(
                     f"{name}= takes a dict of fields and values, got {type(given).__name__}; "
                     f'write {name}={{"field": value}}.'
                 )
-        return cls(remove=remove or (), **{name: given for name, given in changes.items() if given})
+        return cls(remove=remove or (), **found)
 
     @property
     def copies(self) -> dict[str, Any]:
@@ -71,19 +72,21 @@ class Changes:
         }
 
     def __post_init__(self) -> None:
-        remove: Any = self.remove
-        if isinstance(remove, str) or not isinstance(remove, Iterable):
-            got = "a string" if isinstance(remove, str) else type(remove).__name__
-            raise DataError(f"remove= takes a list of fields, got {got}; write remove=[{remove!r}].")
         # An update is planned again after a conflict, and an iterator is empty by then.
-        object.__setattr__(self, "remove", tuple(remove))
-        for kind in ("append", "prepend", "delete"):
-            given = getattr(self, kind)
-            if given:
-                lists = {
-                    name: list(each) if isinstance(each, Iterator) else each for name, each in given.items()
-                }
+        if self.remove != ():
+            object.__setattr__(self, "remove", _names(self.remove))
+        if self.append or self.prepend or self.delete:
+            for kind in ("append", "prepend", "delete"):
+                given = getattr(self, kind).items()
+                lists = {name: list(each) if isinstance(each, Iterator) else each for name, each in given}
                 object.__setattr__(self, kind, lists)
+
+
+def _names(remove: Any) -> tuple[str, ...]:
+    if isinstance(remove, str) or not isinstance(remove, Iterable):
+        got = "a string" if isinstance(remove, str) else type(remove).__name__
+        raise DataError(f"remove= takes a list of fields, got {got}; write remove=[{remove!r}].")
+    return tuple(remove)
 
 
 @dataclass(frozen=True, slots=True)
