@@ -36,7 +36,7 @@ def relates_fields(model: type[BaseModel]) -> bool:
 @cache
 def has_nested_functions(model: type[BaseModel], field: str) -> bool:
     """Return whether a field contains models, and a function validates a value in it."""
-    nodes = list(_nodes(_field_schemas(model)[field], _definitions(model.__pydantic_core_schema__)))
+    nodes = list(_nodes(_field_schemas(model).get(field), _definitions(model.__pydantic_core_schema__)))
     if not any(node.get("type") in _MODELS for node in nodes):
         return False
     return any(_is_function(node) or node.get("post_init") or node.get("custom_init") for node in nodes)
@@ -104,7 +104,7 @@ def _is_function(node: Mapping[str, Any]) -> bool:
 
 def _reads_fields(node: Mapping[str, Any]) -> bool:
     """Return whether a schema is a function that may read `info.data`, the fields before its own."""
-    if not _is_function(node) or node["function"]["type"] != "with-info":
+    if not _is_function(node) or node["function"]["type"] == "no-info":
         return False
     function = node["function"]["function"]
     function = getattr(function, "__func__", function)
