@@ -155,7 +155,10 @@ def _solve_together(pairs: Sequence[SegmentPair]) -> Overlap | None:
         pair, done[at] = left.pop(at), text
         for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):
             if segment.part is not None and not isinstance(segment.part.codec, BucketCodec):
-                values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
+                try:
+                    values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
+                except ValueError:  # the example has another case than the codec's texts
+                    return Overlap(None)
     return Overlap(tuple(done[number] for number in range(len(pairs))))
 
 

@@ -14,6 +14,7 @@ from itertools import product
 from solotable._entities.keys.parts.codecs import (
     DecimalCodec,
     DigitsCodec,
+    FoldedTextCodec,
     PartCodec,
     RawTextCodec,
     TimestampCodec,
@@ -145,7 +146,7 @@ def _filler(codec: PartCodec, start: str) -> str:
     """Return a text of the right length; its end completes any start."""
     match codec.kind:
         case "text":
-            return start or _TEXT
+            return start or _folded(codec, _TEXT)
         case "hex":
             return start + "0" * (len(start) % 2)
         case "number":
@@ -154,6 +155,12 @@ def _filler(codec: PartCodec, start: str) -> str:
             return _UUID
         case _:
             return "".join(each[0] for each in _classes(codec)[0])
+
+
+def _folded(codec: PartCodec, text: str) -> str:
+    """Return a text in the case of the codec's texts."""
+    fold = codec.fold if isinstance(codec, FoldedTextCodec | RawTextCodec) else None
+    return text if fold is None else fold(text)
 
 
 def _moments(codec: PartCodec, start: str) -> Iterator[str]:
@@ -182,7 +189,10 @@ def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str 
     if other.choices is not None:
         return next((between + each for each in other.choices if contains(one, between + each)), None)
     if other.kind == "text":
-        return complete(one, between)
+        text = complete(one, between)
+        # Of two texts, the second may have another case than the first.
+        folded = None if text is None else between + _folded(other, text[size:])
+        return folded if folded is not None and contains(one, folded) else text
     if one.kind == "text":
         return between + (complete(other, "") or "")
     return _fixed_form(one, between, other)

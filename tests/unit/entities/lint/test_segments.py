@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._entities.keys.key import KeyFormat
 from solotable._entities.keys.templates import Template
 from solotable._entities.lint.key_overlap import SegmentPair, solve
 from solotable._entities.lint.segments import Segment, segments, starting_with
@@ -41,6 +42,22 @@ FIELDS: dict[str, Any] = {
     "word": Literal["red", "green", "000001"],
     "colour": Colour,
     "level": Level,
+}
+
+
+FOLDS: tuple[Literal["lower", "upper"] | None, ...] = (None, "lower", "upper")
+SAMPLES: dict[str, Any] = {
+    "text": "7",
+    "other": "7",
+    "n": 7,
+    "price": Decimal("7.25"),
+    "at": datetime(2026, 11, 16, tzinfo=UTC),
+    "day": date(2026, 11, 16),
+    "id": UUID(int=7),
+    "raw": b"\x07",
+    "word": "000001",
+    "colour": Colour.RED,
+    "level": Level.LOW,
 }
 
 
@@ -131,6 +148,35 @@ def test_templates_that_can_give_one_key(one: str, other: str) -> None:
         assert key is not None
         assert template(first).parse(key) is not None
         assert template(second).parse(key) is not None
+
+
+FORMATS = [KeyFormat(escape=escape, case=case) for escape in (True, False) for case in FOLDS]
+SLOTS = [
+    "text",
+    "n:d",
+    "n:04d",
+    "price:06.2f",
+    "at",
+    "at:s",
+    "day",
+    "id",
+    "raw",
+    "word",
+    "colour",
+    "level:02d",
+]
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=str)
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_template_can_give_the_key_of_the_same_template(one: KeyFormat, slot: str) -> None:
+    text = f"0#{{{slot}}}#{{other}}"
+    mine = Template.compile(text, FIELDS, where="Thing.key", key_format=one)
+    for other in FORMATS:
+        theirs = Template.compile(text, FIELDS, where="Thing.key", key_format=other)
+        if mine.format(SAMPLES) == theirs.format(SAMPLES):
+            pairs = zip(segments(mine), segments(theirs), strict=True)
+            assert solve([SegmentPair(*both) for both in pairs]) is not None
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
