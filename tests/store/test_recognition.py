@@ -271,3 +271,30 @@ def test_a_cursor_is_valid_whatever_is_done_with_unknown_items(opening: Opening)
         db.page(User.of_city("Oslo"), limit=1, cursor=first.cursor)
     second = db.page(User.of_city("Oslo"), limit=1, cursor=first.cursor, unknown="skip")
     assert ([each.user for each in second], second.skipped) == (["c"], 1)
+
+
+@pytest.mark.parametrize("foreign", ["Photo", "User", "Zed", "_internal"])
+def test_a_table_without_tags_ignores_the_tag_of_another_program(opening: Opening, foreign: str) -> None:
+    db = opening(untagged)
+    profile = {"PK": "USER#zoe", "SK": "PROFILE", "user": "zoe", "name": "Zoe", "_type": foreign}
+    photo = {"PK": "USER#zoe", "SK": "PHOTO#p1", "user": "zoe", "photo": "p1", "_type": foreign}
+    for item in (profile, photo):
+        opening.plant(untagged, {name: {"S": value} for name, value in item.items()})
+    assert db.require(User, user="zoe").name == "Zoe"
+    assert db.require(Photo, user="zoe", photo="p1").photo == "p1"
+    assert [each.photo for each in db.all(Photo.of_user("zoe"))] == ["p1"]
+    assert db.count(Photo.of_user("zoe")) == 1
+    assert len(list(db.admin().scan(User, budget=10))) == 1
+    assert db.update(User, user="zoe", set={"name": "Z"}).name == "Z"
+    db.put(db.require(User, user="zoe"))
+    assert db.require(User, user="zoe").unknown_attributes["_type"] == {"S": foreign}
+
+
+def test_a_tag_that_is_not_a_string_is_none_for_reads_and_writes(opening: Opening) -> None:
+    db = opening(partly)
+    key = {"PK": {"S": "MEMBER#ana"}, "SK": {"S": "PROFILE"}}
+    opening.plant(partly, {**key, "member": {"S": "ana"}, "_type": {"NULL": True}})
+    assert db.require(Member, member="ana").member == "ana"
+    assert db.count(Member.everything("ana")) == 1
+    assert db.update(Member, member="ana", set={"name": "Ana"}).name == "Ana"
+    assert db.put(Member(member="ana", name="A")).name == "A"

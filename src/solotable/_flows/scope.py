@@ -274,7 +274,7 @@ class Scope:
 def unknown_entity(table: Table, item: Item) -> UnknownEntity:
     """Return the error for an item that no entity of its table matches."""
     tag = tag_of(table, item)
-    if table.tag_required or tag is not None:
+    if table.tag is not None and (table.tag_required or tag is not None):
         why = f"has the type tag {tag!r} ({table.internal_tag}), which no entity has"
     else:
         key = {name: item.get(name) for name in table.key_names}

@@ -130,7 +130,8 @@ class Plan:
         put = object.__setattr__
         table, tags = self.table, (self.tag,)
         put(self, "subclasses", {})
-        put(self, "tag_value", {"S": self.tag})
+        # Without a declared tag, no value of the attribute is a tag of the entity.
+        put(self, "tag_value", {} if table.tag is None else {"S": self.tag})
         attributes = self.attributes.values()
         opaque = ("compressed", "offloaded")
         put(self, "reencoded", tuple(each for each in attributes if each.opaque in opaque))

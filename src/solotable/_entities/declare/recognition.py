@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING
 
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import TemplateLayout
-from solotable._expressions.ast import And, Attr, BeginsWith, Compare, Condition, Const, Exists, In, Not, Or
+from solotable._expressions.ast import (
+    And,
+    Attr,
+    BeginsWith,
+    Compare,
+    Condition,
+    Const,
+    Exists,
+    In,
+    Not,
+    Or,
+    TypeIs,
+)
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError
+
+from .table import HISTORY_TAG, INTERNAL_KINDS, REDIRECT_TAG
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -17,10 +31,12 @@ if TYPE_CHECKING:
 
 #: The first character of the type tags of internal items, such as locks.
 INTERNAL = "_"
+#: The start of the type tags of internal items under keys of their entity: snapshots and redirects.
+_BESIDE = (HISTORY_TAG, REDIRECT_TAG)
 
 
 def tag_of(table: Table, item: Item) -> str | None:
-    """Return the type tag of an item; None without one."""
+    """Return the type tag of an item; None without one, or if it is not a string."""
     value = item.get(table.internal_tag)
     return None if value is None else value.get("S")
 
@@ -28,18 +44,21 @@ def tag_of(table: Table, item: Item) -> str | None:
 def is_internal(table: Table, item: Item) -> bool:
     """Return whether an item is an internal item of the store, such as a lock."""
     tag = tag_of(table, item)
-    return tag is not None and tag.startswith(INTERNAL)
+    if tag is None or not tag.startswith(INTERNAL):
+        return False
+    if table.tag is not None or tag.startswith(_BESIDE):
+        return True
+    # Without a declared tag, the attribute may be another program's.
+    partition = item.get(table.partition.name, {}).get("S", "")
+    return partition.partition("#")[0] in INTERNAL_KINDS
 
 
 def recognise(table: Table, item: Item) -> Plan | None:
     """Return the plan of an item's entity; None for an internal item, or if no entity matches."""
     tag = tag_of(table, item)
-    if tag is not None:
-        plan = table.plans.get(tag)
-        # Without a declared tag, the attribute of this name is another program's.
-        if plan is not None or table.tag is not None or tag.startswith(INTERNAL):
-            return plan
-    if table.tag_required:
+    if tag is not None and table.tag is not None:
+        return table.plans.get(tag)
+    if table.tag_required or is_internal(table, item):
         return None
     return next(matching(table, item), None)
 
@@ -64,11 +83,10 @@ def is_entity(table: Table, tags: Sequence[str]) -> Condition:
     """
     exists = Exists((table.partition.name,))
     if table.tag is None:
-        # Redirects, which are internal items, have keys of their entity.
-        internal = BeginsWith(Attr((table.internal_tag,)), Const({"S": INTERNAL}))
-        return And((exists, Not(internal)))
+        tag = Attr((table.internal_tag,))
+        return And((exists, *(Not(BeginsWith(tag, Const({"S": start}))) for start in _BESIDE)))
     tagged = _has_tag(table.tag, tags)
-    return tagged if table.tag_required else Or((tagged, And((exists, Not(Exists((table.tag,)))))))
+    return tagged if table.tag_required else Or((tagged, And((exists, _is_untagged(table.tag)))))
 
 
 def entity_filter(table: Table, tags: Sequence[str]) -> Condition | None:
@@ -79,7 +97,7 @@ def entity_filter(table: Table, tags: Sequence[str]) -> Condition | None:
     if table.tag is None:
         return None
     tagged = _has_tag(table.tag, tags)
-    return tagged if table.tag_required else Or((tagged, Not(Exists((table.tag,)))))
+    return tagged if table.tag_required else Or((tagged, _is_untagged(table.tag)))
 
 
 def scan_filter(table: Table, tags: Sequence[str], primary: AccessPath) -> Condition | None:
@@ -156,6 +174,11 @@ def check_subclass(base: Plan, plan: Plan) -> None:
 def _shown(path: AccessPath) -> tuple[object, ...]:
     layouts = (path.partition, path.sort)
     return tuple(each.shown if isinstance(each, TemplateLayout) else each and each.fields for each in layouts)
+
+
+def _is_untagged(name: str) -> Condition:
+    # As `tag_of`: a value that is not a string, such as NULL, is no tag.
+    return Not(TypeIs(Attr((name,)), "S"))
 
 
 def _has_tag(name: str, tags: Sequence[str]) -> Condition:

@@ -25,6 +25,9 @@ _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 #: The attribute with the type tag, also of internal items in a table whose entities have no tag.
 _TAG = "_type"
+#: The start of the type tags of snapshots and of redirects; the tag of their entity follows.
+HISTORY_TAG = "_history:"
+REDIRECT_TAG = "_redirect:"
 #: First segments of the partition keys of internal items, such as locks and tokens.
 INTERNAL_KINDS = frozenset(
     {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from solotable._entities.declare.table import suggestion
+from solotable._entities.declare.table import HISTORY_TAG, suggestion
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import Template, TemplateField
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: The most snapshots that one delete purges; its transaction also has other writes.
 MOST_PURGED = 90
-_TAG = "_history:"
 #: The attribute that holds the index keys and the time to live of the original item.
 ASIDE = "_aside"
 _DELETED = "DELETED"
@@ -95,7 +94,7 @@ class History(Trait):
         bound._hidden = (
             frozenset(indexed | ({table.ttl} if table.ttl else set())) - primary_names - bound._dropped
         )
-        bound._tag_name, bound._tag_value = table.internal_tag, {"S": _TAG + draft.tag}
+        bound._tag_name, bound._tag_value = table.internal_tag, {"S": HISTORY_TAG + draft.tag}
         return bound
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from solotable._entities.declare.table import suggestion
+from solotable._entities.declare.table import REDIRECT_TAG, suggestion
 from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
@@ -25,7 +25,6 @@ EntityT = TypeVar("EntityT", bound="Entity")
 
 #: A rename writes every former name in one transaction of 100 actions, together with other writes.
 MOST_ALIASES = 95
-_TAG = "_redirect:"
 #: The attribute with the former names of an entity, and the attribute with the target of a redirect.
 ALIASES = "_aliases"
 TO = "to"
@@ -90,7 +89,7 @@ class Names(Trait):
             )
         bound = copy(self)
         bound.version = draft.version
-        bound._tag_name, bound._tag_value = draft.table.internal_tag, {"S": _TAG + draft.tag}
+        bound._tag_name, bound._tag_value = draft.table.internal_tag, {"S": REDIRECT_TAG + draft.tag}
         return bound
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.recognition import is_internal, matching, tag_of
 from solotable._entities.declare.table import Table
-from solotable._expressions.ast import And, Assign, Const, Exists, Not, Update
+from solotable._expressions.ast import And, Assign, Attr, Const, Exists, Not, TypeIs, Update
 from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -93,8 +93,8 @@ def tag_page(work: TagWork, part: ScanPart) -> Flow[tuple[TagCounts, Item | None
 def _to_tag(table: Table, items: list[Item], counts: TagCounts) -> Iterator[tuple[Plan, Item]]:
     """Yield the items without a tag that match one entity, and count all others."""
     for item in items:
-        if table.internal_tag in item:
-            tag = tag_of(table, item) or ""
+        tag = tag_of(table, item)
+        if tag is not None:
             if is_internal(table, item):
                 counts.internal += 1
             elif tag in table.plans:
@@ -121,7 +121,7 @@ def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]
         key={name: item[name] for name in table.key_names},
         update=Update((Assign(path, Const(plan.tag_value)),), creates=True),
         # The key decides which entity it is and never changes, so a concurrent write cannot conflict.
-        condition=And((Exists((table.partition.name,)), Not(Exists(path)))),
+        condition=And((Exists((table.partition.name,)), Not(TypeIs(Attr(path), "S")))),
         capacity="NONE" if work.pace is None else "TOTAL",
     )
     try:
