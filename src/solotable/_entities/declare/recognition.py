@@ -177,7 +177,7 @@ def _shown(path: AccessPath) -> tuple[object, ...]:
 
 
 def _is_untagged(name: str) -> Condition:
-    # As `tag_of`: a value that is not a string, such as NULL, is no tag.
+    # As `tag_of`: a value that is not a string, such as NULL, does not count.
     return Not(TypeIs(Attr((name,)), "S"))
 
 

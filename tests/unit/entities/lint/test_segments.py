@@ -168,7 +168,7 @@ SLOTS = [
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=str)
-@pytest.mark.parametrize("slot", SLOTS)
+@pytest.mark.parametrize("slot", PARTS)
 def test_a_template_can_give_the_key_of_the_same_template(one: KeyFormat, slot: str) -> None:
     text = f"0#{{{slot}}}#{{other}}"
     mine = Template.compile(text, FIELDS, where="Thing.key", key_format=one)
