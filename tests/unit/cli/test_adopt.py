@@ -233,6 +233,36 @@ def test_an_index_may_contain_a_value_that_only_the_primary_key_has(run: Run) ->
     assert "user_id: Annotated[str, Attr(stored=False)]" in found["models"]
 
 
+def test_an_index_of_an_entity_that_cannot_be_declared_is_left_out(run: Run) -> None:
+    rows = [{"PK": f"A#{number}", "SK": "S", "G1": f"K#{number}", "G2": "x"} for number in range(10)]
+    # A key without a prefix is declared by its attributes, which every other key may equal.
+    rows += [{"PK": f"weird{number}", "SK": f"{{x}}{number}"} for number in range(10)]
+    create(rows, indexes={"GSI1": ("G1", "G2")})
+    report = run("adopt", f"sqlite:///{FILE}", "--json").json
+    assert [each["declared"] for each in report["entities"]].count(True) == 1
+    assert any("can have the same key" in (each["problem"] or "") for each in report["entities"])
+
+
+def test_type_values_that_no_class_can_be_named_after(run: Run) -> None:
+    types = ("None", "True", "Entity", "Table", "order", "")
+    create(
+        {"PK": f"{prefix}#{item}", "SK": "S", "type": of}
+        for prefix, of in zip("ABCDEF", types, strict=True)
+        for item in range(5)
+    )
+    report = run("adopt", f"sqlite:///{FILE}", "--json").json
+    named = {each["tag"]: each["name"] for each in report["entities"] if each["declared"]}
+    assert named == {
+        "None": "ItemNone",
+        "True": "ItemTrue",
+        "Entity": "ItemEntity",
+        "Table": "ItemTable",
+        "order": "Order",
+    }
+    (left_out,) = (each for each in report["entities"] if not each["declared"])
+    assert "tag= must not be empty" in left_out["problem"]
+
+
 def test_settings_of_the_table_are_declared(run: Run) -> None:
     with sqlite.open(FILE) as engine:
         attributes = {"id": "S", "number": "N", "rank": "N", "kind": "S"}

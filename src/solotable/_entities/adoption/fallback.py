@@ -29,7 +29,17 @@ def _weaker(entity: InferredEntity, table: InferredTable, key: str | None, reaso
             replace(each, problem=reason) if each.index and each.index.name == key else each
             for each in entity.indexes
         )
-        return replace(entity, indexes=indexes)
+        # A key attribute of the table can be a field only while a key consists of it.
+        native = {
+            template.attribute
+            for each in (entity.key, *indexes)
+            if each.problem is None
+            for template in each.templates
+            if template.native
+        }
+        composed = table.sample.key_names - native
+        attributes = tuple(each for each in entity.attributes if each.name not in composed)
+        return replace(entity, indexes=indexes, attributes=attributes)
     if all(each.native for each in entity.key.templates):
         return replace(entity, declared=False, problem=reason)
     known = {each.name for each in entity.attributes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,6 +26,31 @@ from .sample import SampledIndex, TableSample
 LibraryName = Literal["electrodb", "onetable", "toolbox", "pynamodb"]
 Confidence = Literal["high", "medium", "low"]
 
+#: The modules of the names that a models file may use, which no class can have.
+IMPORTS: Final = {
+    "date": "datetime",
+    "datetime": "datetime",
+    "Decimal": "decimal",
+    "Annotated": "typing",
+    "Any": "typing",
+    **dict.fromkeys(
+        (
+            "Attr",
+            "Created",
+            "Entity",
+            "Epoch",
+            "Index",
+            "Iso",
+            "Key",
+            "KeyFormat",
+            "TTL",
+            "Table",
+            "Updated",
+            "Version",
+        ),
+        "solotable",
+    ),
+}
 #: The type attributes of libraries, then those that programs often use.
 _TAGS: Final = (
     *("__edb_e__", "_et", "_type", "cls"),
@@ -268,7 +294,8 @@ def _class_names(tag: str | None, key_shape: tuple[tuple[str, ...], ...], table:
 def _class_name(words: str) -> str:
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", words)
     name = "".join(each.capitalize() if each.isupper() or each.islower() else each for each in parts)
-    return name if name and not name[0].isdigit() else f"Item{name}"
+    is_usable = name and not name[0].isdigit() and not keyword.iskeyword(name) and name not in IMPORTS
+    return name if is_usable else f"Item{name}"
 
 
 def _unique(names: Sequence[str], taken: set[str]) -> str:

@@ -12,35 +12,10 @@ from typing import Final
 from solotable._values.lazy_dataclass import dataclass
 
 from .attribute_types import AttributeType
-from .inference import InferredEntity, InferredKey, InferredTable
+from .inference import IMPORTS, InferredEntity, InferredKey, InferredTable
 from .key_inference import InferredTemplate
 from .sample import SampledIndex, TableSample
 
-#: The modules of the names that a models file may use.
-_IMPORTS: Final = {
-    "date": "datetime",
-    "datetime": "datetime",
-    "Decimal": "decimal",
-    "Annotated": "typing",
-    "Any": "typing",
-    **dict.fromkeys(
-        (
-            "Attr",
-            "Created",
-            "Entity",
-            "Epoch",
-            "Index",
-            "Iso",
-            "Key",
-            "KeyFormat",
-            "TTL",
-            "Table",
-            "Updated",
-            "Version",
-        ),
-        "solotable",
-    ),
-}
 _BUILTINS: Final = ("bool", "bytes", "dict", "int", "list", "set", "str", "table")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _STAMPS: Final = {
@@ -81,10 +56,10 @@ def _docstring(table: InferredTable) -> str:
 
 
 def _imports(text: str) -> str:
-    used = {name for name in _IMPORTS if re.search(rf"\b{name}\b", _without_strings(text))}
+    used = {name for name in IMPORTS if re.search(rf"\b{name}\b", _without_strings(text))}
     lines: list[str] = []
     for module in ("datetime", "decimal", "typing", "solotable"):
-        names = sorted((name for name in used if _IMPORTS[name] == module), key=_isort)
+        names = sorted((name for name in used if IMPORTS[name] == module), key=_isort)
         if names:
             blank = "\n" if module == "solotable" and lines else ""
             lines.append(f"{blank}from {module} import {', '.join(names)}")
@@ -200,7 +175,7 @@ def _identifier(name: str, taken: Iterable[str]) -> str:
 
 def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[str]) -> str:
     # A field named as a type would hide it from the fields below.
-    taken = {"key", *_IMPORTS, *_BUILTINS, *(key_name(each) for each in entity.indexes)}
+    taken = {"key", *IMPORTS, *_BUILTINS, *(key_name(each) for each in entity.indexes)}
     names = _Names(reserved=reserved | taken, attributes=frozenset(each.name for each in entity.attributes))
     options = ["table=table"]
     if entity.tag is not None and entity.tag != entity.name:

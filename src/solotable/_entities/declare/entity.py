@@ -104,6 +104,10 @@ class Entity(BaseModel):
         inherited = next((each for base in cls.__mro__[1:] if (each := vars(base).get("_declared"))), None)
         if table is None and inherited is None:
             return
+        if tag == "":
+            raise DeclarationError(
+                f"{cls.__name__}: tag= must not be empty; leave it out for {cls.__name__!r}."
+            )
         if (tag or cls.__name__).startswith("_"):
             raise DeclarationError(
                 f"{cls.__name__}: tags that begin with _ are reserved for the store; give another tag=."
@@ -179,9 +183,12 @@ class Entity(BaseModel):
 
     @property
     def unknown_attributes(self) -> Item:
-        """The attributes of the stored item for which the model has no field; a put writes them back."""
+        """The attributes of the stored item for which the model has no field; a put writes them back.
+
+        Returns a copy; `keep_unknown` changes them.
+        """
         private = self.__pydantic_private__
-        return cast("Item", private.get("unknown", {})) if private else {}
+        return dict(private["unknown"]) if private and "unknown" in private else {}
 
     def keep_unknown(self, attributes: Item) -> None:
         """Set the unknown attributes of the entity; raise DataError for the name of a key or a field."""
@@ -192,7 +199,7 @@ class Entity(BaseModel):
                 f"keep_unknown() of {plan.name} takes attributes that no field and no key uses, got {names}; "
                 f"set the field, or leave the attribute to the store."
             )
-        set_private(self, "unknown", attributes)
+        set_private(self, "unknown", dict(attributes))
 
 
 def set_private(entity: Entity, name: str, value: Any) -> None:

@@ -20,6 +20,8 @@ from solotable.cli.output import on_one_line, plural
 from solotable.errors import DeclarationError
 
 _REJECTED = re.compile(r"(\w+)(?:\.(\w+))?")
+#: The end of a field's name that another name was taken for.
+_RENAMED = re.compile(r"_[0-9]*$")
 _QUOTED = re.compile(r"['`](\w+)['`]")
 _LIBRARIES = {
     "electrodb": "ElectroDB",
@@ -49,12 +51,20 @@ def adopt(sample: TableSample) -> Adoption:
     """Infer the models of a sample, declare them, and check them against its items."""
     inferred = infer_table(sample)
     reserved = frozenset(dir(Entity))
+    # Every attempt renames a field, leaves out an index, or weakens an entity; each entity twice at most.
+    left = sum(3 + len(each.indexes) + len(each.attributes) for each in inferred.entities)
     while True:
         text = models_file(inferred, reserved)
         try:
             table = _declare(text)
         except DeclarationError as error:
-            names = _rejected_fields(inferred, error) - reserved
+            if left == 0:
+                raise
+            left -= 1
+            # A field that has another name already is rejected for another reason.
+            names = {
+                each for each in _rejected_fields(inferred, error) if _RENAMED.sub("", each) not in reserved
+            }
             if names:
                 reserved |= names  # the next file has other names for them
             else:
