@@ -160,3 +160,16 @@ def test_keys_compare_and_print() -> None:
     assert key != Survey.key(survey_id="t")
     assert key != "x"
     assert repr(key) == "Survey.key(survey_id='s')"
+
+
+def test_a_key_part_may_have_the_name_self(opening: Opening) -> None:
+    table = Table("Selves")
+
+    class Node(Entity, table=table):
+        key = Key("NODE#{self}", "NODE")
+        self: str
+
+    db = opening(table)
+    db.put(Node(**{"self": "a"}))
+    assert [each.self for each in db.all(Node.key.query(**{"self": "a"}))] == ["a"]
+    assert db.get_many(Node.key(**{"self": "a"})) != [None]

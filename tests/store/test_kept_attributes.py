@@ -184,3 +184,16 @@ def test_a_lease_of_another_tenant_does_not_guard_a_transaction(opening: Opening
     with pytest.raises(TenantViolation, match="lease 'nightly'"):
         put_under_lease()
     assert db.tenant("a").get(House, number="1") is None
+
+
+def test_unknown_attributes_are_a_copy(opening: Opening) -> None:
+    db = opening(shop)
+    buyer = Buyer(name="ana")
+    given: Item = {"vip": {"BOOL": True}}
+    buyer.keep_unknown(given)
+    given.update(NEWER)
+    buyer.unknown_attributes.update({"GSI1PK": {"S": "CITY#Oslo"}, "GSI1SK": {"S": "ana"}})
+    assert buyer.unknown_attributes == {"vip": {"BOOL": True}}
+    db.put(buyer)
+    assert db.count(Buyer.by_city.query(city="Oslo")) == 0
+    assert opening.raw(shop)[0].keys().isdisjoint({"GSI1PK", "GSI2PK"})

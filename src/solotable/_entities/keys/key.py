@@ -123,13 +123,13 @@ class BoundKey(Generic[EntityT_co]):
         """The compiled key."""
         return self._entity.plan().keys[self._name]
 
-    def query(self, **arguments: Any) -> Query[EntityT_co]:
+    def query(self, /, **arguments: Any) -> Query[EntityT_co]:
         """Return a query of the items whose key starts with these parts; pass each part in full."""
         from solotable._entities.patterns.query import Query
 
         return Query.over(self._entity, self.path, arguments)
 
-    def __call__(self, **parts: Any) -> EntityKey[EntityT_co]:
+    def __call__(self, /, **parts: Any) -> EntityKey[EntityT_co]:
         """Return the primary key of one entity, for `get_many` and `transact_get`."""
         return EntityKey(self, parts)
 
