@@ -151,7 +151,7 @@ def test_templates_that_can_give_one_key(one: str, other: str) -> None:
 
 
 FORMATS = [KeyFormat(escape=escape, case=case) for escape in (True, False) for case in FOLDS]
-SLOTS = [
+PARTS = [
     "text",
     "n:d",
     "n:04d",
