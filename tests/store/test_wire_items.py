@@ -146,5 +146,5 @@ def test_a_value_without_a_type_is_rejected(value: Any) -> None:
 
 
 def test_what_is_not_an_item_is_rejected() -> None:
-    with pytest.raises(DataError, match=r"Order\.from_item\(\) takes an item in wire form, got None"):
+    with pytest.raises(DataError, match=r"Order\.from_item\(\) takes an item in wire form, got NoneType"):
         Order.from_item(None)  # type: ignore[arg-type]  # the point of the test

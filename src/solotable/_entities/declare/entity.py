@@ -149,7 +149,9 @@ class Entity(BaseModel):
         from solotable._values.codec import is_wire_value
 
         if not isinstance(item, Mapping):
-            raise DataError(f"{cls.__name__}.from_item() takes an item in wire form, got {item!r}.")
+            raise DataError(
+                f"{cls.__name__}.from_item() takes an item in wire form, got {type(item).__name__}."
+            )
         for name, value in item.items():
             if not is_wire_value(value):
                 raise DataError(
