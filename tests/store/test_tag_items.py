@@ -171,3 +171,23 @@ def test_a_table_without_tags_is_rejected(filled: Opening) -> None:
     table = Table("NoTags", tag=None)
     with pytest.raises(DeclarationError, match="has tag=None, so its items get no type tag"):
         tag_items(filled(table).admin(), table, budget=1)
+
+
+def test_an_item_whose_fields_derive_another_key_is_counted_and_left(opening: Opening) -> None:
+    if opening.runner is not None:
+        pytest.skip("the job is a blocking one")
+    opening(forum)
+    for item in (
+        foreign("TOPIC#a", "TOPIC", topic={"S": "other"}),
+        foreign("TOPIC#a", "REPLY#0001", topic={"S": "a"}, number={"N": "2"}),
+        foreign("TOPIC#a", "REPLY#0003", topic={"S": "a"}, number={"S": "three"}),
+        foreign("TOPIC#b", "TOPIC"),
+    ):
+        opening.plant(forum, item)
+    before = stored(opening)
+    for dry_run in (True, False):
+        counts = tag_items(opening(forum).admin(), budget=100, dry_run=dry_run).counts
+        assert (counts.mismatched, counts.matched) == (3, {"Topic": 1})
+        assert {"PK": {"S": "TOPIC#a"}, "SK": {"S": "TOPIC"}} in counts.mismatched_samples
+    tagged = {**before["TOPIC#b", "TOPIC"], "_type": {"S": "Topic"}}
+    assert stored(opening) == {**before, ("TOPIC#b", "TOPIC"): tagged}

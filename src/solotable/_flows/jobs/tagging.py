@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from solotable._entities.codecs.containers import CODEC_ERRORS
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.recognition import is_internal, matching, tag_of
 from solotable._entities.declare.table import Table
+from solotable._entities.keys.key_check import compared_names
 from solotable._expressions.ast import And, Assign, Attr, Const, Exists, Not, TypeIs, Update
 from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, send
@@ -15,7 +17,7 @@ from solotable._flows.scope import Scope
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan, UpdateItem
 from solotable._values import Item
-from solotable.errors import ConditionFailed, OutcomeUnknown
+from solotable.errors import ConditionFailed, DataError, OutcomeUnknown
 
 from .backfill import Pace, paced
 
@@ -41,20 +43,27 @@ class TagCounts:
     #: Items without a tag whose key matches no entity, or several. They stay unchanged.
     unmatched: int = 0
     ambiguous: int = 0
+    #: Items without a tag whose fields derive another key, so reads reject them. They stay unchanged.
+    mismatched: int = 0
     units: float = 0.0
     #: Keys of the first such items; those of ambiguous ones with the entities that match.
     unmatched_samples: list[Item] = field(default_factory=list)
     ambiguous_samples: list[tuple[Item, list[str]]] = field(default_factory=list)
+    mismatched_samples: list[Item] = field(default_factory=list)
 
     def add(self, other: TagCounts) -> None:
         """Add the counts of another page."""
-        for name in ("seen", "tagged", "conflicts", "known", "internal", "unmatched", "ambiguous", "units"):
+        for name in (
+            *("seen", "tagged", "conflicts", "known", "internal", "unmatched", "ambiguous", "mismatched"),
+            "units",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for mine, theirs in ((self.matched, other.matched), (self.unknown_tags, other.unknown_tags)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
         self.unmatched_samples = [*self.unmatched_samples, *other.unmatched_samples][:_MOST_SAMPLES]
         self.ambiguous_samples = [*self.ambiguous_samples, *other.ambiguous_samples][:_MOST_SAMPLES]
+        self.mismatched_samples = [*self.mismatched_samples, *other.mismatched_samples][:_MOST_SAMPLES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +81,8 @@ def tag_page(work: TagWork, part: ScanPart) -> Flow[tuple[TagCounts, Item | None
     table, name = work.table, work.scope.table(work.table)
     request = Scan(
         table=name,
-        # The key and the tag are all that the job needs; DynamoDB charges for whole items.
-        projection=tuple((each,) for each in (*table.key_names, table.internal_tag)),
+        # The key, its fields and the tag are all that the job needs; DynamoDB charges for whole items.
+        projection=tuple((each,) for each in _needed(table)),
         start=part.start,
         limit=min(_AT_ONCE, part.budget),
         segment=part.segment if part.segments > 1 else None,
@@ -103,14 +112,36 @@ def _to_tag(table: Table, items: list[Item], counts: TagCounts) -> Iterator[tupl
                 counts.unknown_tags[tag] = counts.unknown_tags.get(tag, 0) + 1
             continue
         plans = list(matching(table, item))
-        if len(plans) == 1:
+        key = {name: item[name] for name in table.key_names}
+        if len(plans) == 1 and _has_derived_key(plans[0], item):
             yield plans[0], item
+        elif len(plans) == 1:
+            counts.mismatched += 1
+            counts.mismatched_samples.append(key)
         elif plans:
             counts.ambiguous += 1
-            counts.ambiguous_samples.append((item, [plan.name for plan in plans]))
+            counts.ambiguous_samples.append((key, [plan.name for plan in plans]))
         else:
             counts.unmatched += 1
-            counts.unmatched_samples.append(item)
+            counts.unmatched_samples.append(key)
+
+
+def _needed(table: Table) -> dict[str, None]:
+    """Return the attributes that the job reads."""
+    attributes = [plan.attributes[name] for plan in table.plans.values() for name in plan.primary.fields]
+    stored = (each.wire for each in attributes if each.stored)
+    return dict.fromkeys((*table.key_names, table.internal_tag, *stored))
+
+
+def _has_derived_key(plan: Plan, item: Item) -> bool:
+    """Return whether the fields of an item derive its key; a field that the item lacks is that of the key."""
+    try:
+        # An older schema version may store a field in another form, which only its upgrade knows.
+        values = {} if plan.schema_versions.upgrades else plan.raw_values(item)
+        derived = plan.key_of({**(plan.arguments_of(item) or {}), **values})
+    except (DataError, *CODEC_ERRORS):
+        return False
+    return all(item.get(name) == derived[name] for name in compared_names(plan.primary))
 
 
 def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]:

@@ -62,7 +62,8 @@ def tag(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     """Add the type tag to items of TABLE that have none.
 
     An item gets the tag of the one entity whose key it matches. No other attribute changes, and other writers
-    may continue. Items that match no entity, or several, stay as they are, and the command prints their keys.
+    may continue. Items that match no entity, or several, or whose fields derive another key, stay as
+    they are, and the command prints their keys.
     """
     from solotable.jobs.tag_items import tag_items
 
@@ -124,6 +125,10 @@ def _print_report(done: TagReport) -> None:
         click.echo(f"Matched several entities: {counts.ambiguous:,}; the first ones:")
         for key, names in counts.ambiguous_samples:
             click.echo(f"  {json.dumps(key, ensure_ascii=False)}: {', '.join(names)}")
+    if counts.mismatched:
+        click.echo(f"Fields derive another key: {counts.mismatched:,}; the first ones:")
+        for key in counts.mismatched_samples:
+            click.echo(f"  {json.dumps(key, ensure_ascii=False)}")
     if not done.done:
         note(
             "The budget was reached before the end of the table; run it again with --checkpoint to continue."
