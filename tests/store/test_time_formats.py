@@ -171,3 +171,26 @@ def test_markers_that_do_not_fit_are_rejected() -> None:
             key = Key("A#{a}", "A")
             a: str
             x: Annotated[datetime, Iso("s"), Epoch("s")]
+
+
+def test_bounds_that_no_epoch_key_has_select_everything_or_nothing(opening: Opening) -> None:
+    table = Table("EpochBounds")
+
+    class Reading(Entity, table=table):
+        key = Key("READING#{device}", "{at}")
+        device: str
+        at: Annotated[datetime, Epoch("ms")]
+
+    db = opening(table)
+    db.put(Reading(device="a", at=datetime(2026, 1, 1, tzinfo=UTC)))
+    query = Reading.key.query(device="a")
+    early = (datetime.min.replace(tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC))
+    late = (datetime(2300, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+    for bound in early:
+        assert [db.count(each) for each in (query.since(at=bound), query.after(at=bound))] == [1, 1]
+        assert [db.count(each) for each in (query.until(at=bound), query.before(at=bound))] == [0, 0]
+    for bound in late:
+        assert [db.count(each) for each in (query.since(at=bound), query.after(at=bound))] == [0, 0]
+        assert [db.count(each) for each in (query.until(at=bound), query.before(at=bound))] == [1, 1]
+    for low, high, found in ((early[0], late[1], 1), (*early, 0), (*late, 0), (early[1], early[0], 0)):
+        assert db.count(query.between(at=(low, high))) == found

@@ -16,7 +16,7 @@ from solotable.errors import DataError
 
 from .bounds import highest_with_prefix
 from .parts.time_buckets import BucketCodec
-from .ranges import SortRange, Verb, bounds_of, rounded
+from .ranges import SortRange, Verb, bounds_of, clamped, rounded
 from .sharding import Sharding
 from .templates import Template, TemplateField
 
@@ -99,6 +99,7 @@ class TemplateLayout:
             start = prefix + template.encode(sort_range.field, sort_range.values[0])
             return (KeyTerm(self.attribute, "begins_with", ({"S": start},)),)
         exact = rounded(sort_range, codec.step)
+        exact = None if exact is None else clamped(exact, codec)
         bounds = None if exact is None else bounds_of(template, prefix, exact)
         if bounds is None:
             return _NOTHING

@@ -15,7 +15,7 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 from .bounds import above, after_prefix, below, ceiling, highest_with_prefix
-from .parts.codecs import PartCodec
+from .parts.codecs import EpochCodec, PartCodec
 from .templates import Template
 
 #: `span` includes its first value and excludes its second; only the store uses it.
@@ -54,6 +54,29 @@ def rounded(sort_range: SortRange, step: int) -> SortRange | None:
             return SortRange("between", sort_range.field, (low, *more))
         case _:
             return SortRange(sort_range.verb, sort_range.field, (low, *more))
+
+
+def clamped(sort_range: SortRange, codec: PartCodec) -> SortRange | None:
+    """Return the same range with bounds that the key can contain; None when it is empty.
+
+    An epoch has a fixed number of digits, and no key is outside of them.
+    """
+    if not isinstance(codec, EpochCodec):
+        return sort_range
+    values = sort_range.values
+    nearest = tuple(map(codec.nearest, values))
+    if all(near == value for near, value in zip(nearest, values, strict=True)):
+        return sort_range
+    is_lower = sort_range.verb in ("since", "after")
+    if (nearest[0] < values[0]) if is_lower or len(values) > 1 else (nearest[0] > values[0]):
+        return None
+    if len(values) == 1:
+        return SortRange("since" if is_lower else "until", sort_range.field, nearest)
+    if nearest[1] > values[1]:
+        return None
+    # A `span` excludes its end, unless the end is after the last key.
+    verb = "between" if nearest[1] < values[1] else sort_range.verb
+    return SortRange(verb, sort_range.field, nearest)
 
 
 def _is_finer(value: Any, step: int) -> bool:

@@ -402,9 +402,8 @@ class EpochCodec(TimestampCodec):
     padded: bool
 
     def encode(self, value: Any) -> str:
-        number = (self.moment(value) - _EPOCH) // timedelta(microseconds=self.step)
-        least = 0 if self.padded else 10 ** (self.digits - 1)
-        if not least <= number < 10**self.digits:
+        number = self._number(value)
+        if not self._least <= number < 10**self.digits:
             raise self.error(
                 value, f"does not have {self.digits} digits in {self.slot}; declare a width, such as 015d"
             )
@@ -412,6 +411,20 @@ class EpochCodec(TimestampCodec):
 
     def parse(self, text: str) -> datetime:
         return _EPOCH + timedelta(microseconds=int(text) * self.step)
+
+    def nearest(self, value: Any) -> datetime:
+        """Return the value, or the first or last time that has the digits."""
+        number = self._number(value)
+        if number < self._least:
+            return self.parse(str(self._least))
+        return self.parse("9" * self.digits) if number >= 10**self.digits else self.moment(value)
+
+    @property
+    def _least(self) -> int:
+        return 0 if self.padded else 10 ** (self.digits - 1)
+
+    def _number(self, value: Any) -> int:
+        return (self.moment(value) - _EPOCH) // timedelta(microseconds=self.step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
