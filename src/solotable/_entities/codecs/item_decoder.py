@@ -85,7 +85,9 @@ class ItemDecoder:
         self._other_keys = other_keys
         self._primary = primary
         required = {name for name, field in entity.model_fields.items() if field.is_required()}
-        wanted = required - primary.invertible
+        # An absent attribute of a field that may be None is None, also if an old index key has a value.
+        optional = {name for name, each in attributes.items() if each.missing is not None}
+        wanted = required - optional - primary.invertible
         self._in_indexes = [(path, found) for path in index_paths if (found := path.invertible & wanted)]
         self._in_primary = primary.invertible
         self._in_key = self._in_primary.union(*(names for _, names in self._in_indexes))
@@ -112,18 +114,15 @@ class ItemDecoder:
             entity = self._construct(values)
         else:
             entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
-        if found.unknown or found.index_keys:
-            self._keep_attributes(entity, item, found)
-        return entity
-
-    def _keep_attributes(self, entity: Entity, item: Item, found: _AttributeSet) -> None:
-        # Imported here, because entities import codecs.
-        from solotable._entities.declare.entity import set_private
-
-        set_private(entity, "unknown", {name: item[name] for name in found.unknown})
+        if found.unknown:
+            entity.keep_unknown({name: item[name] for name in found.unknown})
         if found.index_keys:
             kept = {name: item[name] for name in found.index_keys}
+            # Imported here, because entities import codecs.
+            from solotable._entities.declare.entity import set_private
+
             set_private(entity, "index_keys", ({name: item.get(name) for name in self._primary.names}, kept))
+        return entity
 
     def _attribute_set(self, item: Item) -> _AttributeSet:
         """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
@@ -162,11 +161,13 @@ class ItemDecoder:
             value = item.get(attribute.wire) if attribute.stored else None
             if value is not None:
                 values[name] = attribute.decode(value)
-            elif name in self._in_key:
+                continue
+            if name in self._in_key:
                 in_key = self._key_values(item) if in_key is None else in_key
                 if name in in_key:
                     values[name] = in_key[name]
-            elif attribute.missing is not None:
+                    continue
+            if attribute.missing is not None:
                 values[name] = attribute.missing()
         return values
 

@@ -106,7 +106,9 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         hooks=hooks_of(entity),
         stamp_steps=_stamp_steps(draft, (roles["created"], roles["updated"])),
         truncated=_truncated(draft),
-        reserved=derived.union(by_wire, draft.keys["key"].names),
+        reserved=derived.union(
+            (each.wire for each in draft.attributes.values() if each.stored), draft.keys["key"].names
+        ),
         _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items() if a.stored),
         _decoder=ItemDecoder(
             entity,
