@@ -54,7 +54,7 @@ torture: $(READY) ## Run the long tests: killed processes, failing disks, damage
 	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
 
 conformance: $(READY) ## Run the conformance cases on the engine and on DynamoDB Local.
-	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store tests/systems --target=$(TARGET)
+	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store tests/systems tests/designs --target=$(TARGET)
 
 bench: $(READY) ## Run the benchmarks.
 	$(BIN)/python -m bench
