@@ -233,6 +233,15 @@ def test_an_index_may_contain_a_value_that_only_the_primary_key_has(run: Run) ->
     assert "user_id: Annotated[str, Attr(stored=False)]" in found["models"]
 
 
+def test_a_value_that_both_parts_of_the_primary_key_have_is_one_field(run: Run) -> None:
+    create([{"PK": f"USER#{name}", "SK": f"USER#{name}", "age": age} for age, name in enumerate("abcde")])
+    text = run("adopt", f"sqlite:///{FILE}", "--out", "models.py").out
+    assert "read 5 items" in text
+    written = Path("models.py").read_text(encoding="utf-8")
+    assert 'key = Key("USER#{user_id}", "USER#{user_id}")' in written
+    assert written.count("Attr(stored=False)") == 1
+
+
 def test_an_index_of_an_entity_that_cannot_be_declared_is_left_out(run: Run) -> None:
     rows = [{"PK": f"A#{number}", "SK": "S", "G1": f"K#{number}", "G2": "x"} for number in range(10)]
     # A key without a prefix is declared by its attributes, which every other key may equal.

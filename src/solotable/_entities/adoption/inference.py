@@ -319,11 +319,11 @@ def _entity(
             return InferredTemplate(attribute=attribute, parts=(), native=True)
         return infer_template(attribute, members, notation, partition=partition, tag=tag, ignored=ignored)
 
-    primary = [
-        template(each, items, sample.partition)
-        for each in (sample.partition, sample.sort)
-        if each is not None
-    ]
+    primary = [template(sample.partition, items, sample.partition)]
+    if sample.sort is not None:
+        # The sort key may repeat a value that only the partition key has.
+        repeated = [item | key_only_values(primary, item, notation) for item in items]
+        primary.append(template(sample.sort, repeated, sample.partition))
     key = InferredKey(index=None, partition=tuple(primary[:1]), sort=tuple(primary[1:]), count=len(items))
     own = {each.attribute: each for each in primary}
     # An index key may contain values that only the primary key has.
