@@ -106,6 +106,40 @@ def test_the_written_file_is_python_that_reads_the_items(run: Run, tmp_path: Pat
     assert linted.code == 0, linted.out
 
 
+@pytest.mark.parametrize(
+    ("marker", "stored"),
+    [
+        ('Iso("s", offset="")', "2026-01-0{}T10:00:00"),
+        ('Iso("ms", offset="")', "2026-01-0{}T10:00:00.123"),
+        ('Iso("us", offset="")', "2026-01-0{}T10:00:00.123456"),
+        ('Iso("s", offset="+00:00")', "2026-01-0{}T10:00:00+00:00"),
+        ('Iso("ms", offset="+0000")', "2026-01-0{}T10:00:00.123+0000"),
+        ('Epoch("s")', "176722560{}"),
+        ('Epoch("ms")', "176722560{}123"),
+    ],
+)
+def test_times_are_inferred_as_they_are_stored_and_in_keys(
+    run: Run, tmp_path: Path, marker: str, stored: str
+) -> None:
+    texts = [stored.format(day) for day in (1, 2, 3)]
+    create(
+        {
+            "PK": "USER#ana",
+            "SK": f"VISIT#{text}",
+            "user": "ana",
+            "seenAt": int(text) if text.isdigit() else text,
+        }
+        for text in texts
+    )
+    found = run("adopt", FILE, "--out", "models.py")
+    assert found.code == 0, found.out
+    written = (tmp_path / "models.py").read_text()
+    assert f"Annotated[datetime, {marker}, " in written
+    assert '"VISIT#{seen_at}"' in written
+    assert ("read as UTC" in written) == ('offset=""' in marker)
+    assert "3 items of 3 and would write them back unchanged" in found.out
+
+
 def test_a_file_is_not_replaced_without_force(run: Run, tmp_path: Path) -> None:
     create(photos())
     (tmp_path / "models.py").write_text("mine", encoding="utf-8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
 
 import pytest
 
@@ -10,7 +11,9 @@ from solotable._entities.adoption.attribute_types import infer_type
 from solotable._entities.adoption.key_inference import Notation, find_delimiter, infer_template
 from solotable._entities.adoption.presets import PRESETS
 from solotable._entities.adoption.round_trip import check_items
+from solotable._entities.codecs.times import time_scalar
 from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.fields import Iso
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.key import Key
 from solotable._values import Item, dump
@@ -33,6 +36,9 @@ from solotable.errors import DeclarationError
         ("a", ["2026-01-02T03:04:05.678901+00:00"], "datetime", 'Iso("us", offset="+00:00")'),
         ("a", ["2026-01-02T03:04:05.678901+0000"], "datetime", 'Iso("us", offset="+0000")'),
         ("a", ["2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05Z"], "str", None),
+        ("a", ["2026-01-02T03:04:05.678", "2026-01-02T03:04:05.678Z"], "str", None),
+        ("a", ["2026-01-02T03:04:05+01:00"], "str", None),
+        ("a", ["2026-01-02T25:04:05"], "str", None),
         ("a", ["2026-13-02T03:04:05Z"], "str", None),
         ("a", ["2026-01-02"], "date", None),
         ("createdAt", [1_767_225_600], "datetime", 'Epoch("s")'),
@@ -45,6 +51,17 @@ def test_a_type_fits_every_value(name: str, values: list[Any], annotation: str, 
     found = infer_type(name, [{name: dump(value)} for value in values])
     assert (found.annotation, found.time) == (annotation, time)
     assert not found.optional
+
+
+@pytest.mark.parametrize("precision", ["s", "ms", "us"])
+@pytest.mark.parametrize("offset", ["Z", "+00:00", "+0000", ""])
+def test_every_form_of_iso_is_inferred(precision: Literal["s", "ms", "us"], offset: Any) -> None:
+    marker = Iso(precision, offset=offset)
+    at = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+    moments = [marker.truncate(at), marker.truncate(at + timedelta(seconds=7))]
+    stored = [{"at": {"S": time_scalar(marker).encode(each)}} for each in moments]
+    written = f'Iso("{precision}")' if offset == "Z" else f'Iso("{precision}", offset="{offset}")'
+    assert infer_type("at", stored).time == written
 
 
 def test_an_attribute_that_is_absent_or_null_is_optional() -> None:
@@ -99,6 +116,9 @@ def test_templates_have_literals_fields_formats_and_values_of_the_key_only() -> 
     assert template(["ORDER#a", "ORDER#b"]) == "ORDER#{ORDER_id}"
     at = "2026-01-02T03:04:05.678000Z"
     assert template(["AT#2026-01-02T03:04:05.678Z"], at=[at]) == "AT#{at:ms}"
+    naive = "2026-01-02T03:04:05.678000"
+    assert template(["AT#2026-01-02T03:04:05.678"], at=[naive]) == "AT#{at:ms}"
+    assert template(["AT#2026-01-02T03:04:05.678Z"], at=[naive]) == "AT#{AT_id}"
     assert template(["AT#2026-01-02T03:04:05Z"], at=[at]) == "AT#{AT_id}"
     assert template(["profile", "profile"]) == "profile"
     assert template(["PROFILE"]) == "PROFILE"

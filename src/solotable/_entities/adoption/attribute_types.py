@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
 
-#: The forms of times as text, with the marker that writes them.
-_TIMES: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00|\+0000)"), "s"),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|\+00:00|\+0000)"), "ms"),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|\+00:00|\+0000)"), "us"),
-)
+Precision = Literal["s", "ms", "us"]
+
+#: Times as text, in every form that Iso writes: the groups are the fraction and the offset.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6}|)(Z|\+00:00|\+0000|)")
+_PRECISIONS: Final[Mapping[int, Precision]] = {0: "s", 4: "ms", 7: "us"}
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _SCALARS: Final = {"S": "str", "BOOL": "bool", "B": "bytes", "SS": "set[str]", "BS": "set[bytes]"}
 #: Names of numbers that are times: createdAt, updated_at, timestamp, expires ...
 _TIME_NAME: Final = re.compile(
     r"(?:^|_)(created|updated|modified|deleted|born|expires|expiry|ttl|date|time|timestamp|at|on)$"
-    r"|(At|On|Date|Time|Timestamp|_at)$"
+    r"|(At|On|Date|Time|Timestamp|Created|Updated|Modified|Deleted|Expires|Expiry|TTL)$"
 )
 #: The years 2001 to 2096 in seconds: other numbers are no times.
 _EARLIEST, _LATEST = 10**9, 4 * 10**9
@@ -100,18 +99,23 @@ def _member(annotation: str) -> str:
 
 
 def _text(values: Sequence[str]) -> tuple[str, str | None]:
-    for pattern, precision in _TIMES:
-        found = [pattern.fullmatch(each) for each in values]
-        offsets = {match[1] for match in found if match is not None}
-        if all(found) and len(offsets) == 1 and all(_is_time(each) for each in values):
-            (offset,) = offsets
-            return (
-                "datetime",
-                f'Iso("{precision}")' if offset == "Z" else f'Iso("{precision}", offset="{offset}")',
-            )
+    forms = {time_form(each) for each in values}
+    if len(forms) == 1 and (form := forms.pop()) is not None:
+        precision, offset = form
+        return "datetime", f'Iso("{precision}"' + ("" if offset == "Z" else f', offset="{offset}"') + ")"
     if all(_DATE.fullmatch(each) and _is_time(each) for each in values):
         return "date", None
     return "str", None
+
+
+def time_form(text: str) -> tuple[Precision, str] | None:
+    """Return the precision and the offset with which Iso writes a text; None if it writes no such text.
+
+    >>> time_form("2026-11-15T12:00:00.123")
+    ('ms', '')
+    """
+    found = _TIME.fullmatch(text)
+    return (_PRECISIONS[len(found[1])], found[2]) if found is not None and _is_time(text) else None
 
 
 def _is_time(text: str) -> bool:

@@ -6,6 +6,7 @@ import keyword
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import Final, Literal
 
@@ -313,11 +314,20 @@ def _entity(
 ) -> InferredEntity:
     plain = _plain_key_attributes(sample, items, notation)
     ignored = (sample.key_names - plain) | ({tag_name} if tag_name else set()) | _LIBRARY_ATTRIBUTES
+    present = dict.fromkeys(each for item in items for each in item)
+    types = {each: infer_type(each, items, ttl=each == sample.ttl) for each in present}
+    epochs = {each for each, found in types.items() if (found.time or "").startswith("Epoch")}
 
     def template(attribute: str, members: Sequence[Item], partition: str) -> InferredTemplate:
         if attribute in plain:
             return InferredTemplate(attribute=attribute, parts=(), native=True)
-        return infer_template(attribute, members, notation, partition=partition, tag=tag, ignored=ignored)
+        found = infer_template(attribute, members, notation, partition=partition, tag=tag, ignored=ignored)
+        # The digits of a time need no format: they are those of its marker.
+        parts = [
+            replace(part, spec="") if part.spec == "d" and part.attribute in epochs else part
+            for part in found.parts
+        ]
+        return replace(found, parts=tuple(parts))
 
     primary = [template(sample.partition, items, sample.partition)]
     if sample.sort is not None:
@@ -342,7 +352,6 @@ def _entity(
             )
             indexes.append(_checked(found, extended, own.keys()))
     natives = {each.attribute for every in (key, *indexes) for each in every.templates if each.native}
-    present = dict.fromkeys(each for item in items for each in item)
     sizes = [item_size(item) for item in items]
     return InferredEntity(
         name=name,
@@ -351,8 +360,8 @@ def _entity(
         key=key,
         indexes=tuple(indexes),
         attributes=tuple(
-            infer_type(each, items, ttl=each == sample.ttl)
-            for each in present
+            found
+            for each, found in types.items()
             if each in natives | plain or each not in sample.key_names | {tag_name}
         ),
         average_bytes=sum(sizes) // len(sizes),

@@ -15,13 +15,13 @@ from solotable._entities.keys.parts.codecs import escape
 from solotable._values import Item
 from solotable._values.lazy_dataclass import dataclass
 
+from .attribute_types import time_form
+
 _WORD: Final = re.compile(r"[A-Za-z$@_][A-Za-z$@_.-]*")
 _CAPITALS: Final = re.compile(r"[A-Z][A-Z_-]+")
 #: What may stand between a label and a value in one segment, such as `isbn_978`.
 _LABEL: Final = re.compile(r"[A-Za-z$][A-Za-z0-9$]*[_:=.-]")
 _DELIMITERS: Final = ("#", "|", "::", "/", "~", ":")
-#: The formats of times in templates, by the length of their texts.
-_PRECISIONS: Final = {20: "s", 24: "ms", 27: "us"}
 _KEY_NUMBER: Final = re.compile(r"0*(0|[1-9][0-9]*)")
 
 
@@ -238,15 +238,15 @@ def _spec(values: list[str], stored: list[Mapping[str, str]], notation: Notation
 
 def _time_spec(values: list[str], stored: list[str]) -> str | None:
     """Return the precision of times in the key that the attribute stores with another one."""
-    spec = _PRECISIONS.get(len(values[0]))
-    try:
-        same = all(
-            datetime.fromisoformat(value) == datetime.fromisoformat(each) and len(value) == len(values[0])
-            for value, each in zip(values, stored, strict=True)
-        )
-    except (TypeError, ValueError):  # not times, or with and without an offset
+    forms = {time_form(each) for each in values}
+    offsets = {form and form[1] for form in (*forms, *map(time_form, stored))}
+    if len(forms) != 1 or len(offsets) != 1 or None in offsets:
         return None
-    return spec if same and all(value.endswith("Z") for value in values) else None
+    same = all(
+        datetime.fromisoformat(value) == datetime.fromisoformat(each)
+        for value, each in zip(values, stored, strict=True)
+    )
+    return next(form[0] for form in forms if form) if same else None
 
 
 def _common_label(column: list[str]) -> str:

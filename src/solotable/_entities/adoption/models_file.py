@@ -22,6 +22,12 @@ _STAMPS: Final = {
     "onetable": {"created": "Created()", "updated": "Updated()"},
     "toolbox": {"_ct": "Created()", "_md": "Updated()"},
 }
+#: The formats of times that a preset implies.
+_LIBRARY_TIMES: Final = {
+    "onetable": 'Epoch("ms")',
+    "toolbox": 'Iso("ms")',
+    "pynamodb": 'Iso("us", offset="+0000")',
+}
 #: Better names for the fields of libraries' own attributes.
 _FIELD_NAMES: Final = {"_ct": "created", "_md": "modified"}
 
@@ -248,9 +254,9 @@ def _field(
     stamp = stamps.get(attribute.name)
     if stamp is not None and annotation == "datetime":
         markers.append(stamp)
-    elif spec and spec[-1] == "d" and annotation == "datetime":
-        annotation = "int"  # a number in a template has the format of the template
-    elif attribute.time is not None and not (library == "pynamodb" and attribute.time.startswith("Iso")):
+    if spec is not None and attribute.time == "TTL()":
+        annotation = "int"  # the digits of a time to live have no format of their own in a template
+    elif attribute.time is not None and attribute.time != _LIBRARY_TIMES.get(library or ""):
         markers.append(attribute.time)
     if (
         library == "pynamodb"
@@ -270,11 +276,14 @@ def _field(
         annotation += "" if annotation == "Any" else " | None"
     if markers:
         annotation = f"Annotated[{annotation}, {', '.join(markers)}]"
-    missing = attribute.items - attribute.count
-    comment = f"in {attribute.count:,} of {attribute.items:,}" if missing else ""
+    comments = []
+    if attribute.count < attribute.items:
+        comments.append(f"in {attribute.count:,} of {attribute.items:,}")
     if attribute.nulls:
-        comment = f"{comment}; NULL in {attribute.nulls:,}".removeprefix("; ")
-    return _Field(name=name, annotation=annotation, default=default, comment=comment)
+        comments.append(f"NULL in {attribute.nulls:,}")
+    if attribute.time is not None and attribute.time.endswith('offset="")'):
+        comments.append("stored without an offset, read as UTC")
+    return _Field(name=name, annotation=annotation, default=default, comment="; ".join(comments))
 
 
 def _key(key: InferredKey, names: _Names, delimiter: str) -> str:
