@@ -255,7 +255,7 @@ def _field(
     if stamp is not None and annotation == "datetime":
         markers.append(stamp)
     if spec is not None and attribute.time == "TTL()":
-        annotation = "int"  # the digits of a time to live have no format of their own in a template
+        annotation = "int"  # templates write a TTL() field as text, not as digits
     elif attribute.time is not None and attribute.time != _LIBRARY_TIMES.get(library or ""):
         markers.append(attribute.time)
     if (
