@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.conformance.dynamodb_local import TOO_OLD, Server, Unavailable, find_or_fetch, serve
 from tests.killing import Program, Start
+from tests.s3_server import moto_server
 
 # No limit of time, which a busy machine would exceed: neither for an example nor for generating it.
 _UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -61,6 +62,13 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         pytest.skip(f"DynamoDB Local is not available. {reason}")
     with serve(jars, log=tmp_path_factory.mktemp("dynamodb-local") / "server.log") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An S3 server, one per worker; skips where moto is not installed."""
+    with moto_server(tmp_path_factory.mktemp("s3") / "server.log") as endpoint:
+        yield endpoint
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -33,7 +34,7 @@ from solotable import (
     upgrade,
 )
 from solotable._protocol.requests import BatchWriteItem, PutItem, TransactWriteItems, UpdateItem
-from solotable.blobs import MemoryStorage
+from solotable.blobs import BlobStorage, BlockingStorage, MemoryStorage, StoredObject
 from solotable.encryption import Keyring
 from solotable.errors import (
     AlreadyExists,
@@ -53,22 +54,19 @@ LARGE = b"All work and no play. " * 40_000  # 880 KB
 OTHER = b"Here comes the sun. " * 40_000
 
 
-class Shelf(MemoryStorage):
-    """A storage that notes calls, lets a test step in, and can be emptied."""
+class Shelf(BlockingStorage):
+    """A storage that notes calls, has a clock of its own, lets a test step in, and can be emptied."""
 
     def __init__(self) -> None:
-        super().__init__(self._time)
-        self.clear()
+        self.clear(MemoryStorage())
 
-    def clear(self) -> None:
-        """Forget everything."""
+    def clear(self, contents: BlobStorage) -> None:
+        """Forget everything; the objects are in this storage from now on."""
+        self.contents = contents
         self.seconds = START
         self.calls: list[str] = []
         self.fails = False
-        self._objects.clear()
-
-    def _time(self) -> float:
-        return self.seconds
+        self._times: dict[str, datetime] = {}
 
     @property
     def names(self) -> list[str]:
@@ -80,21 +78,40 @@ class Shelf(MemoryStorage):
         if self.fails:
             raise TransportError("The storage is down.")
         self.calls.append("put")
-        super().put(name, data, media_type)
+        self.contents.put(name, data, media_type)
+        self._times[name] = datetime.fromtimestamp(self.seconds, UTC)
 
     def touch(self, name: str, media_type: str | None) -> bool:
         """Note it."""
         self.calls.append("touch")
-        return super().touch(name, media_type)
+        is_there = self.contents.touch(name, media_type)
+        if is_there:
+            self._times[name] = datetime.fromtimestamp(self.seconds, UTC)
+        return is_there
 
     def get(self, name: str) -> bytes | None:
         """Note it."""
         self.calls.append("get")
-        return super().get(name)
+        return self.contents.get(name)
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Damage an object."""
-        self._objects[name] = (data, self._objects[name][1])
+    def delete(self, name: str, *, unless_modified_after: datetime) -> bool:
+        """Compare with the own clock."""
+        if self._times[name] > unless_modified_after:
+            return False
+        return self.contents.delete(name, unless_modified_after=datetime.max.replace(tzinfo=UTC))
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Replace the times by those of the own clock."""
+        for each in self.contents.list(prefix):
+            yield replace(each, modified=self._times[each.name])
+
+    def damage(self, name: str, data: bytes) -> None:
+        """Replace the content of an object."""
+        self.contents.put(name, data, None)
+
+    def lose(self, name: str) -> None:
+        """Delete an object behind the store's back."""
+        assert self.contents.delete(name, unless_modified_after=datetime.max.replace(tzinfo=UTC))
 
 
 shelf = Shelf()
@@ -151,9 +168,9 @@ class BookBody(BaseModel):
 
 @pytest.fixture(autouse=True)
 def _empty() -> Iterator[None]:
-    shelf.clear()
+    shelf.clear(MemoryStorage())
     yield
-    shelf.clear()
+    shelf.clear(MemoryStorage())
 
 
 @pytest.fixture
@@ -297,7 +314,7 @@ def test_a_put_of_a_reference_refreshes_its_object(db: Store) -> None:
 def test_a_put_stores_a_missing_object_again_or_is_rejected(opening: Opening, db: Store) -> None:
     stored = db.put(Book(isbn="1", body=Blob(LARGE)))
     reference = db.require(Book, isbn="1")
-    shelf._objects.clear()
+    shelf.lose(name_of(LARGE))
     with pytest.raises(
         StoredDataError, match=r"Book.body refers to the object .*, which its storage does not"
     ):
@@ -309,7 +326,7 @@ def test_a_put_stores_a_missing_object_again_or_is_rejected(opening: Opening, db
 
 def test_a_damaged_object_is_not_returned(db: Store) -> None:
     db.put(Book(isbn="1", body=Blob(LARGE)))
-    shelf.replace(name_of(LARGE), LARGE[:-1] + b"?")
+    shelf.damage(name_of(LARGE), LARGE[:-1] + b"?")
     with pytest.raises(StoredDataError, match="does not match its checksum"):
         db.require(Book, isbn="1").body.read()
 

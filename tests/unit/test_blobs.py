@@ -8,10 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import boto3
 import pytest
@@ -19,9 +22,12 @@ from botocore.config import Config
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
+from solotable import Entity, Key, Offloaded, Table
 from solotable.blobs import Blob, BlobStorage, FolderStorage, MemoryStorage
 from solotable.blobs.s3 import S3Storage
 from solotable.errors import DataError, DeclarationError, TransportError
+from solotable.jobs.collect_blobs import collect_blobs
+from tests.s3_server import FaultyS3, new_bucket, s3_client
 from tests.waiting import HANG_SECONDS
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -29,9 +35,20 @@ FUTURE = datetime(2200, 1, 1, tzinfo=UTC)
 PAST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=["folder", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStorage:
-    return FolderStorage(tmp_path / "deep" / "blobs") if request.param == "folder" else MemoryStorage()
+@pytest.fixture(params=["folder", "memory", "s3"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStorage]:
+    if request.param == "s3":
+        yield request.getfixturevalue("bucket")
+    else:
+        yield FolderStorage(tmp_path / "deep" / "blobs") if request.param == "folder" else MemoryStorage()
+
+
+@pytest.fixture
+def bucket(s3_endpoint: str) -> Iterator[S3Storage]:
+    """A bucket of a real server."""
+    client = s3_client(s3_endpoint)
+    yield S3Storage(client, new_bucket(s3_endpoint), prefix="prod/")
+    client.close()
 
 
 def test_an_object_is_stored_replaced_and_deleted(storage: BlobStorage) -> None:
@@ -166,7 +183,7 @@ def test_s3_sends_the_requests_of_each_method(s3: Any, stub: Stubber) -> None:
     assert storage.get("t/a") == b"x"
     stub.add_response("head_object", {"LastModified": NOW}, at)
     stub.add_response("delete_object", {}, at)
-    assert storage.delete("t/a", unless_modified_after=NOW)
+    assert storage.delete("t/a", unless_modified_after=NOW + timedelta(seconds=1))
 
 
 def test_s3_does_not_delete_a_touched_object(s3: Any, stub: Stubber) -> None:
@@ -193,7 +210,8 @@ def test_s3_lists_all_pages(s3: Any, stub: Stubber) -> None:
     stub.add_response("list_objects_v2", page("a", IsTruncated=True, NextContinuationToken="n"), asked)
     stub.add_response("list_objects_v2", page("b", IsTruncated=False), {**asked, "ContinuationToken": "n"})
     found = list(S3Storage(s3, "bucket", prefix="prod/").list("t/"))
-    assert [(each.name, each.modified) for each in found] == [("t/a", NOW), ("t/b", NOW)]
+    assert [each.name for each in found] == ["t/a", "t/b"]
+    assert {each.modified.replace(microsecond=0) for each in found} == {NOW}
 
 
 def test_s3_errors_name_the_object(s3: Any, stub: Stubber) -> None:
@@ -210,3 +228,85 @@ def test_s3_errors_name_the_object(s3: Any, stub: Stubber) -> None:
 def test_s3_rejects_a_prefix_without_a_slash(s3: Any) -> None:
     with pytest.raises(DeclarationError, match="must end"):
         S3Storage(s3, "bucket", prefix="prod")
+
+
+@pytest.fixture
+def faulty(s3_endpoint: str) -> Iterator[FaultyS3]:
+    """A proxy before the server, whose requests fail as a test wants."""
+    proxy = FaultyS3(s3_endpoint)
+    yield proxy
+    proxy.close()
+
+
+@contextmanager
+def bucket_behind(proxy: FaultyS3, *, attempts: int = 1) -> Iterator[S3Storage]:
+    client = s3_client(proxy.endpoint, attempts=attempts)
+    try:
+        yield S3Storage(client, new_bucket(proxy.endpoint))
+    finally:
+        client.close()
+
+
+def test_s3_lists_more_objects_than_a_page_has(bucket: S3Storage) -> None:
+    table = Table("Docs")
+
+    class Doc(Entity, table=table):
+        key = Key("DOC#{doc_id}", "DOC")
+        doc_id: str
+        body: Annotated[Blob, Offloaded(bucket, inline_bytes=10)]
+
+    digests = [sha256(str(number).encode()).hexdigest() for number in range(1_001)]
+    names = sorted(f"%44ocs/global/{digest}" for digest in digests)
+    with ThreadPoolExecutor(4) as threads, table.open("sqlite://", clock=FUTURE.timestamp) as db:
+        list(threads.map(lambda name: bucket.put(name, b"x", None), names))
+        db.put(Doc(doc_id="1", body=Blob(b"x" * 11)))
+        found = [each.name for each in bucket.list("%44ocs/")]
+        assert (len(found), found) == (1_002, sorted(found))
+        assert set(names) < set(found)
+        report = collect_blobs(db.admin(), budget=10, dry_run=True)
+        assert (report.objects, report.unreferenced, report.unreferenced_bytes) == (1_002, 1_001, 1_001)
+
+
+def test_s3_requests_are_repeated_after_errors_of_the_server(faulty: FaultyS3) -> None:
+    with bucket_behind(faulty, attempts=3) as storage:
+        faulty.faults.extend(["503", "500"])
+        storage.put("a", b"x", "text/plain")
+        faulty.faults.extend(["reset", "503"])
+        assert storage.get("a") == b"x"
+        faulty.faults.append("503")
+        assert storage.touch("a", None)
+        faulty.faults.append("reset")
+        assert [each.name for each in storage.list("")] == ["a"]
+        faulty.faults.extend(["500", "pass", "503"])
+        assert storage.delete("a", unless_modified_after=FUTURE)
+        assert storage.get("a") is None
+
+
+def test_s3_gives_up_after_the_attempts_of_the_client(faulty: FaultyS3) -> None:
+    with bucket_behind(faulty, attempts=2) as storage:
+        faulty.faults.extend(["503", "503"])
+        with pytest.raises(TransportError, match=r"S3 PutObject of 'a' .* failed: .*SlowDown"):
+            storage.put("a", b"x", None)
+        assert storage.get("a") is None
+        faulty.faults.append("403")
+        with pytest.raises(TransportError, match=r"S3 ListObjectsV2 .* failed: .*AccessDenied"):
+            list(storage.list(""))
+
+
+def test_s3_reads_an_object_again_if_the_connection_is_lost_in_the_middle(faulty: FaultyS3) -> None:
+    data = os.urandom(300_000)
+    with bucket_behind(faulty) as storage:
+        storage.put("a", data, None)
+        faulty.faults.extend(["cut", "cut"])
+        assert storage.get("a") == data
+        faulty.faults.extend(["cut"] * 20)
+        with pytest.raises(TransportError, match="S3 GetObject of 'a'"):
+            storage.get("a")
+        faulty.faults.clear()
+
+
+def test_s3_takes_an_object_of_the_same_second_as_touched(s3: Any, stub: Stubber) -> None:
+    # S3 has whole seconds: an object of 12:00:00 may be as late as 12:00:00.999.
+    cutoff = NOW + timedelta(milliseconds=500)
+    stub.add_response("head_object", {"LastModified": NOW}, {"Bucket": "bucket", "Key": "a"})
+    assert not S3Storage(s3, "bucket").delete("a", unless_modified_after=cutoff)

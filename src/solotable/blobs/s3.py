@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from contextlib import closing, suppress
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    IncompleteReadError,
+    ReadTimeoutError,
+    ResponseStreamingError,
+)
 
 from solotable._entities.declare.field_storage import StoredObject
 from solotable.errors import DeclarationError, TransportError
@@ -16,7 +23,12 @@ from .blocking import BlockingStorage
 
 ResultT = TypeVar("ResultT")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
+#: Operations that come before the write of an item.
+_OF_WRITES = {"CopyObject", "PutObject"}
 _BINARY = "application/octet-stream"
+#: botocore repeats requests, but does not read a body again whose connection was lost.
+_READ_ATTEMPTS = 5
+_LOST_BODY = (IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 
 
 class S3Storage(BlockingStorage):
@@ -41,10 +53,17 @@ class S3Storage(BlockingStorage):
 
         def load() -> bytes:
             reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
-            data: bytes = reply["Body"].read()
+            with closing(reply["Body"]) as body:
+                data: bytes = body.read()
             return data
 
-        return self._call("GetObject", name, load)
+        def load_whole() -> bytes:
+            for _ in range(_READ_ATTEMPTS - 1):
+                with suppress(*_LOST_BODY):
+                    return load()
+            return load()
+
+        return self._call("GetObject", name, load_whole)
 
     def put(self, name: str, data: bytes, media_type: str | None) -> None:
         """Store an object, or replace it."""
@@ -85,7 +104,7 @@ class S3Storage(BlockingStorage):
         """
         key = self._prefix + name
         found = self._call("HeadObject", name, lambda: self._client.head_object(Bucket=self._bucket, Key=key))
-        if found is None or found["LastModified"] > unless_modified_after:
+        if found is None or _latest(found["LastModified"]) > unless_modified_after:
             return False
         self._call("DeleteObject", name, lambda: self._client.delete_object(Bucket=self._bucket, Key=key))
         return True
@@ -99,7 +118,7 @@ class S3Storage(BlockingStorage):
             page: Any = self._call("ListObjectsV2", prefix, request, may_miss=False)
             for each in page.get("Contents", ()):
                 name = each["Key"].removeprefix(self._prefix)
-                yield StoredObject(name, each["Size"], each["LastModified"])
+                yield StoredObject(name, each["Size"], _latest(each["LastModified"]))
             if not page.get("IsTruncated"):
                 return
             token = {"ContinuationToken": page["NextContinuationToken"]}
@@ -117,7 +136,12 @@ class S3Storage(BlockingStorage):
             raise self._failed(operation, name, error) from error
 
     def _failed(self, operation: str, name: str, error: Exception) -> TransportError:
+        outcome = " Nothing was written to the table." if operation in _OF_WRITES else ""
         return TransportError(
-            f"S3 {operation} of {self._prefix + name!r} in bucket {self._bucket!r} failed: {error}. "
-            f"Nothing was written to the table."
+            f"S3 {operation} of {self._prefix + name!r} in bucket {self._bucket!r} failed: {error}.{outcome}"
         )
+
+
+def _latest(modified: datetime) -> datetime:
+    """Return the latest time that S3's time, in whole seconds, can mean."""
+    return modified + timedelta(microseconds=999_999)
