@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
 
-from solotable import Database, Entity, Index, Key, Query, Table, connect, connect_async, pattern
+from solotable import Database, Entity, Index, Key, Query, Table, connect, connect_async, flow, pattern
 from solotable._protocol.requests import GetItem, PutItem, Request
+from solotable._protocol.requests import Query as DynamoQuery
 from solotable.errors import AlreadyExists, DeclarationError, Throttled
 from solotable.observe import Consumed, Observation, combine
 from solotable.testing import assert_cost
@@ -34,6 +36,17 @@ class Order(Entity, table=shop):
     def in_state(cls, state: str) -> Query[Self]:
         """The orders in a state."""
         return cls.by_state.query(state=state)
+
+
+busy = Table("Busy", indexes=[Index("GSI1", projection="KEYS_ONLY")])
+
+
+class Reading(Entity, table=busy):
+    key = Key("DEVICE#{device}", "AT#{at:03d}")
+    by_kind = Key("KIND#{kind}", "AT#{at:03d}", index="GSI1", shards=3)
+    device: str
+    at: int
+    kind: str = "x"
 
 
 def throttle_once(opening: Opening, kind: type[Request[Any]]) -> None:
@@ -147,6 +160,85 @@ def test_a_block_sums_what_its_calls_consume(opening: Opening) -> None:
     assert (inner.rcu, inner.wcu, inner.requests) == (1, 0, 2)
     assert (outer.rcu, outer.wcu, outer.requests) == (1, 4, 4)
     assert (outer.indexes[f"{table}/GSI1"].wcu, outer.tables[table].wcu) == (2, 4)
+
+
+def test_results_of_several_items_have_what_their_requests_consumed(opening: Opening) -> None:
+    db = opening(shop)
+    for number in range(4):
+        db.put(Order(user="u", order_id=str(number)))
+    query = Order.key.query(user="u")
+    assert db.page(query).consumed is None, "nothing asks for capacity"
+    with db.consumed() as used:
+        first = db.page(query, limit=2)
+        second = db.page(query, limit=2, cursor=first.cursor)
+        [orders] = together = db.collection(Order, user="u", root=False)
+        deletion = db.delete_partition(query, dry_run=True)
+    assert len(orders) == 4
+    assert first.consumed is not None
+    assert (first.consumed.rcu, first.consumed.requests, list(first.consumed.tables)) == (
+        0.5,
+        1,
+        [opening.prefix + "Shop"],
+    )
+    found = [first.consumed, second.consumed, together.consumed, deletion.consumed]
+    assert sum(each.rcu for each in found if each) == used.rcu
+    assert sum(each.requests for each in found if each) == used.requests == 4
+    assert db.page(query) == replace(db.page(query), consumed=used), "what it cost is not the page"
+
+
+def test_a_page_counts_every_request_that_filled_it(opening: Opening) -> None:
+    """A page of shards reads each of them, and rows of an index that projects keys are fetched."""
+    db = opening(busy)
+    for number in range(8):
+        db.put(Reading(device=f"d{number}", at=number))
+    with db.consumed() as used:
+        page = db.page(Reading.by_kind.query(kind="x"), limit=8)
+    assert len(page) == 8
+    assert page.consumed == used
+    assert used.requests > 2
+
+
+def test_pages_of_an_observed_store_have_it(opening: Opening) -> None:
+    db = opening(shop, observer=lambda seen: None)
+    db.put(Order(user="u", order_id="o"))
+    page = db.page(Order.in_state("open"))
+    assert page.consumed is not None
+    assert page.consumed.indexes[f"{opening.prefix}Shop/GSI1"].rcu == 0.5
+
+
+@pytest.mark.in_process
+def test_pages_of_flows_have_it_too(opening: Opening) -> None:
+    def both(scope: flow.Scope) -> flow.Flow[list[float | None]]:
+        found = []
+        for _ in range(2):
+            some = yield from flow.page(scope, Order.in_state("open"))
+            found.append(None if some.consumed is None else some.consumed.rcu)
+        return found
+
+    with connect("sqlite://", shop) as db:
+        db.put(Order(user="u", order_id="o"))
+        assert flow.run(both(flow.scope_of(db)), db) == [None, None]
+        with db.consumed():
+            assert flow.run(both(flow.scope_of(db)), db) == [0.5, 0.5]
+
+    async def main() -> list[float | None]:
+        async with connect_async("sqlite://", shop) as beside:
+            await beside.put(Order(user="u", order_id="o"))
+            with beside.consumed():
+                return await flow.arun(both(flow.scope_of(beside)), beside)
+
+    assert asyncio.run(main()) == [0.5, 0.5]
+
+
+def test_an_error_in_the_middle_of_a_page_reaches_its_retry(opening: Opening) -> None:
+    db = opening(shop)
+    db.put(Order(user="u", order_id="o"))
+    throttle_once(opening, DynamoQuery)
+    with db.consumed() as used:
+        page = db.page(Order.in_state("open"))
+    assert len(page) == 1
+    assert page.consumed is not None
+    assert (page.consumed.rcu, page.consumed.requests, used.requests) == (0.5, 1, 2)
 
 
 def test_assert_cost_takes_any_store(opening: Opening) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
+from solotable._flows.consumption import Consumed, units_of
 from solotable._protocol import replies, requests
 from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
 from solotable._protocol.requests import Control, Request
 from solotable.errors import DeclarationError
 
-from .consumption import METERS, Consumed, units_of
+from .consumption import METER_LOCK, METERS
 
 _log = logging.getLogger("solotable.observe")
 
@@ -132,8 +133,10 @@ class _Watch:
         if error is not None:
             self._failed[id(request)] = (request, attempt)
         consumed = units_of(request, reply)
-        for meter in self._meters:
-            meter.include(consumed)
+        if self._meters:
+            with METER_LOCK:
+                for meter in self._meters:
+                    meter.include(consumed)
         if self._observer is None:
             return
         entity, pattern = _names(self._subject)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 from pydantic import BaseModel
 
+from solotable._flows.consumption import Consumed
 from solotable._flows.reads.query import FilledPage
 
 RowT = TypeVar("RowT", bound=BaseModel)
@@ -30,11 +31,15 @@ class Page(Generic[RowT]):
     #: How many items no entity matches; only with `unknown="skip"`.
     skipped: int = 0
     previous: str | None = None
+    #: What the requests of the page consumed; None unless the store has an observer, or in `db.consumed()`.
+    consumed: Consumed | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, filled: FilledPage) -> Page[RowT]:
         """Return a page of what a flow found."""
-        return cls(filled.rows, filled.cursor, filled.scanned, filled.skipped, filled.previous)
+        return cls(
+            filled.rows, filled.cursor, filled.scanned, filled.skipped, filled.previous, filled.consumed
+        )
 
     def __iter__(self) -> Iterator[RowT]:
         return iter(self.items)
@@ -46,18 +51,19 @@ class Page(Generic[RowT]):
 class Collection(tuple[*GroupTs], Generic[*GroupTs]):
     """The entities of one partition by class, as a tuple: `survey, sections = db.collection(...)`.
 
-    `cursor`, `previous`, `scanned` and `skipped` are those of a `Page`.
+    `cursor`, `previous`, `scanned`, `skipped` and `consumed` are those of a `Page`.
     """
 
     cursor: str | None
     previous: str | None
     scanned: int
     skipped: int
+    consumed: Consumed | None
 
     @classmethod
     def of(cls, groups: tuple[Any, ...], filled: FilledPage) -> Collection[*tuple[Any, ...]]:
         """Return a collection of what a flow found."""
         found: Any = tuple.__new__(cls, groups)
         found.cursor, found.previous = filled.cursor, filled.previous
-        found.scanned, found.skipped = filled.scanned, filled.skipped
+        found.scanned, found.skipped, found.consumed = filled.scanned, filled.skipped, filled.consumed
         return found  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ An observation has names and numbers only: no keys, no values, no tenant. The ob
 task of the caller, so it can read the caller's context variables.
 """
 
-from solotable._store.consumption import Consumed, Units
+from solotable._flows.consumption import Consumed, Units
 from solotable._store.observation import Observation, Observer
 
 from .combine import combine

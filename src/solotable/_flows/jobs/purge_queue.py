@@ -20,6 +20,7 @@ from solotable._entities.declare.table import Table
 from solotable._entities.keys.parts.codecs import escape
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._expressions.ast import Attr, Compare, Const, KeyTerm
+from solotable._flows.consumption import measured
 from solotable._flows.internal_items import internal_key, internal_partition, partition_terms
 from solotable._flows.reads.get import fetch
 from solotable._flows.reads.query import FilledPage
@@ -167,6 +168,7 @@ def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
     return total
 
 
+@measured
 def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return a page of the deleted entities of a class by purge time; each page reads every shard."""
     if not scope.admin:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from solotable._entities.patterns.query import Query, mixed
+from solotable._flows.consumption import measured
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable.errors import DataError
@@ -13,6 +14,7 @@ from solotable.errors import DataError
 from .query import FilledPage, page, prepare, rows
 
 
+@measured
 def collection(
     scope: Scope,
     members: Sequence[Query[Any]],

@@ -17,6 +17,7 @@ from solotable._entities.patterns.query_partitions import QueryPartitions, parti
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Condition, KeyCondition, KeyTerm, Not, Or
 from solotable._expressions.evaluate import paths_of
+from solotable._flows.consumption import Consumed, measured
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
@@ -269,8 +270,10 @@ class FilledPage:
     skipped: int = 0
     #: The cursor of the page before.
     previous: str | None = None
+    consumed: Consumed | None = None
 
 
+@measured
 def page(
     scope: Scope, query: Query[Any], *, limit: int, cursor: str | None, work: int = DEFAULT_WORK
 ) -> Flow[FilledPage]:

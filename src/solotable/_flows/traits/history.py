@@ -16,6 +16,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.paths import field_path as field_of
 from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
+from solotable._flows.consumption import measured
 from solotable._flows.reads.query import FilledPage
 from solotable._flows.reads.views import view_of
 from solotable._flows.retry import Flow, send
@@ -125,6 +126,7 @@ def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[DerivedW
         yield _put_marker(location, number)
 
 
+@measured
 def page(
     location: HistoryLocation, *, limit: int, cursor: str | None, view: type[BaseModel] | None = None
 ) -> Flow[FilledPage]:

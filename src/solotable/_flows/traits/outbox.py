@@ -19,6 +19,7 @@ from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Event, EventVerb
 from solotable._entities.traits.outbox import Outbox
 from solotable._expressions.ast import Exists, Not
+from solotable._flows.consumption import measured
 from solotable._flows.internal_items import internal_key, internal_partition, only_table, partition_terms
 from solotable._flows.reads.query import FilledPage
 from solotable._flows.retry import Flow, send
@@ -124,6 +125,7 @@ def keep_audit(scope: Scope, table: Table, item: Item, *, days: int | None = Non
     return True
 
 
+@measured
 def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return a page of the scope's audit trail, newest first, with one Query."""
     if limit < 1:

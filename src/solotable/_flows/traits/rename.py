@@ -18,6 +18,7 @@ from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import ALIASES, Names, Redirect
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Assign, Attr, Condition, Const, Contains, Not, Or, Remove, Update
+from solotable._flows.consumption import measured
 from solotable._flows.reads.get import not_found
 from solotable._flows.reads.query import FilledPage, prepare
 from solotable._flows.retry import Flow, send
@@ -196,6 +197,7 @@ def resolve(
     return None if entity is None else Redirect(name=name, to=to, entity=entity)
 
 
+@measured
 def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return the redirects to the entities of a page of a query; a page may be empty before the end."""
     if limit < 1:

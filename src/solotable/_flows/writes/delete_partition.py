@@ -15,6 +15,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query, mixed
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Condition
+from solotable._flows.consumption import Consumed, measured
 from solotable._flows.reads.query import PreparedQuery, prepare, rows
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
@@ -46,6 +47,8 @@ class PartitionDeletion:
     done: bool = False
     #: Continues the deletion behind the items that were read; None when it is done.
     cursor: str | None = None
+    #: As in `Page.consumed`; only in the result, not in reports of progress.
+    consumed: Consumed | None = field(default=None, compare=False)
 
     @property
     def total(self) -> int:
@@ -64,6 +67,7 @@ class DeletionOptions:
     progress: Callable[[PartitionDeletion], None] | None = None
 
 
+@measured
 def delete_partition(scope: Scope, query: Query[Any], options: DeletionOptions) -> Flow[PartitionDeletion]:
     """Delete the rows of a query; read at most `budget` items, and return a cursor for the rest."""
     if options.budget is not None and options.budget < 1:

@@ -6,11 +6,12 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
+from solotable._flows.consumption import Consumed
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions import commit
 from solotable._protocol.engine import AsyncEngine
-from solotable._store.consumption import Consumed, metered
+from solotable._store.consumption import metered
 from solotable._store.runner import arun
 
 A = TypeVar("A", bound=Entity)

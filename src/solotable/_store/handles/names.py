@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import Redirect
+from solotable._flows.consumption import Consumed
 from solotable._flows.reads.query import FilledPage
 from solotable._flows.scope import Scope
 from solotable._flows.traits import rename
@@ -38,11 +39,13 @@ class Redirects(Generic[E]):
     cursor: str | None
     #: How many items were read for it.
     scanned: int
+    #: As in `Page.consumed`.
+    consumed: Consumed | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, filled: FilledPage) -> Self:
         """Return the page of a flow."""
-        return cls(filled.rows, filled.cursor, filled.scanned)
+        return cls(filled.rows, filled.cursor, filled.scanned, filled.consumed)
 
 
 class _Named(Generic[E]):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from solotable._flows.consumption import units_of
 from solotable._partiql import Reads, parse_statement, plan
 from solotable._protocol.engine import Capabilities, Engine
 from solotable._protocol.requests import ExecuteStatement, Request, Scan
-from solotable._store.consumption import units_of
 from solotable.errors import SolotableError
 
 from .journal import Journal, Record
