@@ -468,6 +468,55 @@ def test_collecting_in_a_database_without_references_is_rejected(opening: Openin
     assert collected(opening, allow_all=True).deleted == 1
 
 
+def test_segments_are_read_together(opening: Opening, db: Store, base: Database) -> None:
+    for tenant in "abcdefgh":
+        base.tenant(tenant).put(Book(isbn="1", body=Blob(LARGE + tenant.encode())))
+        base.tenant(tenant).put(Book(isbn="1", body=Blob(OTHER + tenant.encode())))
+    later(opening)
+    seen: list[BlobCollection] = []
+    report = collected(opening, segments=4, progress=seen.append)
+    assert (report.items, report.unreferenced, report.deleted, report.done) == (8, 8, 8, True)
+    assert sorted(shelf.names) == sorted(name_of(OTHER + each.encode(), each) for each in "abcdefgh")
+    assert [each.deleted for each in seen[-8:]] == [*range(1, 9)]
+
+
+def test_segments_share_the_budget(opening: Opening, base: Database) -> None:
+    for tenant in "abcdefgh":
+        base.tenant(tenant).put(Book(isbn="1", body=Blob(LARGE + tenant.encode())))
+        base.tenant(tenant).put(Book(isbn="1", body=Blob(OTHER + tenant.encode())))
+    later(opening)
+    short = collected(opening, segments=4, budget=7)
+    assert (short.items, short.done, short.deleted, len(shelf.names)) == (7, False, 0, 16)
+    # A segment that is empty ends after a page, which gives its share back.
+    assert collected(opening, segments=4, budget=20).deleted == 8
+
+
+def test_the_rate_of_a_collection_is_kept(opening: Opening, db: Store) -> None:
+    if opening.runner is not None:
+        pytest.skip("the job is a blocking one")
+    for isbn in "123":
+        db.put(Book(isbn=isbn, body=Blob(LARGE + isbn.encode()), title="x" * 20_000))
+    db.put(Book(isbn="1", body=Blob.of("")))
+    later(opening)
+    waits: list[float] = []
+    opening.spy.sleep = waits.append
+    assert collect_blobs(opening(library).admin(), budget=100, rate=2).deleted == 1
+    assert sum(waits) > 1
+    for wrong in ({"rate": 0}, {"segments": 0}, {"budget": 0}, {"grace": timedelta(-1)}):
+        with pytest.raises(DataError, match="must"):
+            collected(opening, **wrong)
+
+
+def test_collecting_leaves_objects_that_are_not_of_a_field(opening: Opening, db: Store) -> None:
+    db.put(Book(isbn="1", body=Blob(LARGE)))
+    db.put(Book(isbn="1", body=Blob(OTHER)))
+    shelf.put("%4Cibrary/readme", b"Do not delete", None)
+    later(opening)
+    report = collected(opening)
+    assert (report.objects, report.deleted) == (2, 1)
+    assert sorted(shelf.names) == sorted(["%4Cibrary/readme", name_of(OTHER)])
+
+
 def test_the_objects_of_an_erased_tenant_are_collected(opening: Opening, db: Store, base: Database) -> None:
     db.put(Book(isbn="1", body=Blob(LARGE)))
     base.tenant("other").put(Book(isbn="1", body=Blob(OTHER)))
@@ -504,7 +553,7 @@ def test_collecting_during_a_write_with_a_snapshot_keeps_its_object(opening: Ope
             db.update(Draft, draft_id="d", set={"body": Blob(OTHER)}, version=1)
 
     # As if the scan had passed the snapshot's key before, and reads the item afterwards.
-    digests = {sha256(b"kept" * 1_000).hexdigest().encode()}
+    digests = {sha256(b"kept" * 1_000).digest()}
     report = with_digests(opening, digests, move)
     assert (report.unreferenced, report.deleted, report.touched) == (1, 0, 1)
     former = db.history(Draft, draft_id="d").get(1)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._flows.jobs.backfill import BackfillCounts, Pace, Work, assess, page, scan
+from solotable._flows.jobs.backfill import BackfillCounts, Work, assess, page, scan
 from solotable._flows.jobs.scan_checkpoints import (
     SegmentCheckpoint,
     clear_checkpoints,
@@ -30,6 +30,8 @@ from solotable._store import AdminStore
 from solotable._store.runner import run
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import DataError, NewerSchemaVersion, ServiceError
+
+from .segments import SharedBudget, check_scan_options, pace_of_segment, run_segments
 
 _MOST_PROBLEMS = 20
 
@@ -91,10 +93,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     which writes a transaction at once, and 1 elsewhere, where transactions cost twice as much.
     """
     plan = entity.plan()
-    if rate is not None and rate <= 0:
-        raise DataError(f"rate must be above 0 units per second, got {rate}.")
-    if segments < 1:
-        raise DataError(f"segments must be at least 1, got {segments}.")
+    check_scan_options(rate=rate, segments=segments, budget=budget)
     if together is None:
         together = MOST_TRANSACTION_ACTIONS if db.engine.capabilities.handle_together else 1
     keeps = saves_checkpoints(plan) and not dry_run
@@ -104,7 +103,14 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
             f"An unfinished backfill of {plan.name} has segments={there[0].segments}; "
             f"continue it with the same number, or start over with restart=True."
         )
-    job = _Job(db=db, plan=plan, budget=budget, dry_run=dry_run, resumed=bool(there), progress=progress)
+    job = _Job(
+        db=db,
+        plan=plan,
+        budget=SharedBudget(budget),
+        dry_run=dry_run,
+        resumed=bool(there),
+        progress=progress,
+    )
     job.total = _count(db, plan)
     token = db.scope.tokens()
     marks = there or [
@@ -122,11 +128,12 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
             plan=plan,
             together=together,
             dry_run=dry_run,
-            pace=None if rate is None else Pace(rate / segments, db.scope.clock),
+            pace=pace_of_segment(rate, segments, db.scope),
         )
         for _ in marks
     ]
-    _in_parallel(job, [(work, mark) for work, mark in zip(works, marks, strict=True)], keeps=keeps)
+    parts = [partial(_segment, job, work, mark, keeps=keeps) for work, mark in zip(works, marks, strict=True)]
+    run_segments(job.budget, parts)
     if keeps:
         run(clear_checkpoints(db.scope, plan, marks), db.engine)
     return job.report(done=True)
@@ -138,7 +145,7 @@ class _Job:
 
     db: AdminStore
     plan: Plan
-    budget: int
+    budget: SharedBudget
     dry_run: bool
     resumed: bool
     progress: Callable[[Progress], None] | None
@@ -147,11 +154,7 @@ class _Job:
     before: int = 0
     tallies: dict[int, BackfillCounts] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    #: Pages in progress.
-    taken: int = 0
-    room: threading.Condition = field(default_factory=threading.Condition)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    stop: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
 
     def report(self, *, done: bool = False) -> Progress:
@@ -174,28 +177,6 @@ class _Job:
             self.progress(found)
         return found
 
-    def take(self, wanted: int) -> int:
-        """Take up to this many items from the budget, or raise if it is used up."""
-        with self.room:
-            # Other segments may give back what they took.
-            self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
-            if self.budget < 1:
-                raise DataError(
-                    f"The backfill of {self.plan.name} has reached its budget of items; "
-                    f"run it again to continue, or raise the budget."
-                )
-            taken = min(wanted, self.budget)
-            self.budget -= taken
-            self.taken += 1
-            return taken
-
-    def release(self, spare: int) -> None:
-        """Give back items that were not read."""
-        with self.room:
-            self.budget += spare
-            self.taken -= 1
-            self.room.notify_all()
-
     def add(self, mark: SegmentCheckpoint, problems: tuple[str, ...]) -> None:
         """Count what a page of a segment did, and report progress."""
         with self.lock:
@@ -204,32 +185,25 @@ class _Job:
             self.report()
 
 
-def _in_parallel(job: _Job, parts: list[tuple[Work, SegmentCheckpoint]], *, keeps: bool) -> None:
-    if len(parts) == 1:
-        _segment(job, *parts[0], keeps=keeps)
-        return
-    with ThreadPoolExecutor(len(parts)) as threads:
-        running = [threads.submit(_segment, job, work, mark, keeps=keeps) for work, mark in parts]
-        try:
-            for each in running:
-                each.result()
-        except BaseException:
-            job.stop.set()
-            raise
-
-
 def _segment(job: _Job, work: Work, mark: SegmentCheckpoint, *, keeps: bool) -> None:
     """Rewrite one segment of the table, with a checkpoint after each page."""
     scope, engine = job.db.scope, job.db.engine
-    while not (mark.done or job.stop.is_set()):
-        budget = job.take(work.at_once)
+    while not mark.done:
+        budget = job.budget.take(work.at_once)
+        if not budget:
+            if job.budget.is_stopped:
+                return
+            raise DataError(
+                f"The backfill of {job.plan.name} has reached its budget of items; "
+                f"run it again to continue, or raise the budget."
+            )
         part = ScanPart(segment=mark.segment, segments=mark.segments, start=mark.last_key, budget=budget)
         seen = 0
         try:
             paged = run(page(work, part), engine)
             seen = paged.tally.seen
         finally:
-            job.release(budget - seen)
+            job.budget.release(budget - seen)
         tally = mark.tally + paged.tally
         mark = replace(mark, last_key=paged.last_key, done=paged.last_key is None, tally=tally)
         if keeps:

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
 
 from solotable._entities.codecs.opaque.offloading import object_prefix
 from solotable._entities.declare.field_storage import BlobStorage, StoredObject
 from solotable._entities.declare.table import Table
 from solotable._flows.internal_items import only_table
+from solotable._flows.jobs.backfill import Pace, paced
+from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, send
 from solotable._protocol.replies import SomeItem
 from solotable._protocol.requests import Scan
@@ -26,8 +32,11 @@ from solotable._store.runner import run
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError
 
+from .segments import SharedBudget, check_scan_options, pace_of_segment, run_segments
+
 _AT_ONCE = 1_000
-_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,8 @@ def collect_blobs(  # noqa: PLR0913 - the settings of a job, each by name
     table: Table | None = None,
     *,
     budget: int,
+    rate: float | None = None,
+    segments: int = 1,
     grace: timedelta = timedelta(days=1),
     tenant: str | None = None,
     dry_run: bool = False,
@@ -64,77 +75,134 @@ def collect_blobs(  # noqa: PLR0913 - the settings of a job, each by name
 ) -> BlobCollection:
     """Delete the objects of a table to which no item refers, and return what was deleted.
 
-    Reads at most `budget` items; if the table has more, nothing is deleted. `grace` must be longer than the
-    longest write. `tenant` limits it to the objects of one tenant, such as an erased one. `allow_all` permits
-    to delete every object; without it, a run that finds no reference at all raises DataError, because it
-    probably reads another database than the writers.
+    Reads at most `budget` items; if the table has more, nothing is deleted. `rate` is the capacity units a
+    second that it may take. `segments` are read at the same time, and as many objects deleted. `grace` must
+    be longer than the longest write. `tenant` limits it to the objects of one tenant, such as an erased one.
+    `allow_all` permits to delete every object; without it, a run that finds no reference at all raises
+    DataError, because it probably reads another database than the writers.
+
+    A run that was killed has deleted unreferenced objects only; run it again for the rest.
     """
     table = only_table(db.scope, table, "has the references")
-    if grace < timedelta(0) or budget < 1:
-        raise DataError(f"grace must not be negative and budget at least 1, got {grace} and {budget}.")
-    storages = _storages_of(table)
-    cutoff = datetime.fromtimestamp(db.scope.clock(), UTC) - grace
-    show = progress or (lambda _: None)
-    objects = _Objects()
-    for number, storage in enumerate(storages):
-        for found in storage.list(object_prefix(table.name, tenant)):
-            objects.add(number, found, is_old=found.modified <= cutoff)
-    report = BlobCollection(
-        table=table.name, dry_run=dry_run, objects=objects.count, old=len(objects.unreferenced)
+    check_scan_options(rate=rate, segments=segments, budget=budget)
+    if grace < timedelta(0):
+        raise DataError(f"grace must not be negative, got {grace}.")
+    collection = _Collection(
+        db=db,
+        table=table,
+        storages=_storages_of(table),
+        prefix=object_prefix(table.name, tenant),
+        cutoff=datetime.fromtimestamp(db.scope.clock(), UTC) - grace,
+        budget=SharedBudget(budget),
+        show=progress or (lambda _: None),
+        report=BlobCollection(table=table.name, dry_run=dry_run),
     )
-    start: Item | None = None
-    while objects.unreferenced:
-        if report.items >= budget:
-            return report
-        page = run(_digests(db, table, start, min(_AT_ONCE, budget - report.items)), db.engine)
-        objects.keep(page.digests)
-        report, start = replace(report, items=report.items + page.items), page.last_key
-        show(report)
-        if start is None:
-            break
-    left = objects.unreferenced
-    size = sum(each.size for each in left.values())
-    report = replace(report, done=True, unreferenced=len(left), unreferenced_bytes=size)
-    if dry_run:
+    collection.list_old_objects()
+    paces = [pace_of_segment(rate, segments, db.scope) for _ in range(segments)]
+    run_segments(
+        collection.budget,
+        [partial(collection.read, number, segments, pace) for number, pace in enumerate(paces)],
+    )
+    report = collection.report
+    if collection.unreferenced and collection.finished < segments:
         return report
-    if left and not (objects.is_any_referenced or tenant or allow_all):
+    if not dry_run and collection.unreferenced and not (collection.is_any_referenced or tenant or allow_all):
         raise DataError(
-            f"No item of table {table.name!r} refers to any of its {objects.count:,} objects; nothing was "
+            f"No item of table {table.name!r} refers to any of its {report.objects:,} objects; nothing was "
             f"deleted. Check that this is the writers' database; pass allow_all=True to delete every object."
         )
-    for number, name in left:
-        if storages[number].delete(name, unless_modified_after=cutoff):
-            report = replace(report, deleted=report.deleted + 1)
-        else:
-            report = replace(report, touched=report.touched + 1)
-        show(report)
-    return report
+    collection.report = replace(report, done=True)
+    collection.delete_unreferenced(segments)
+    return collection.report
 
 
-class _Objects:
-    """The objects of a table, and those that no item is known to refer to."""
+@dataclass(kw_only=True)
+class _Collection:
+    """One running collection, shared by the threads of its segments. It keeps checksums only, not names."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.is_any_referenced = False
-        #: Old objects by the number of their storage and their name.
-        self.unreferenced: dict[tuple[int, str], StoredObject] = {}
-        self._by_digest: dict[bytes, list[tuple[int, str]]] = {}
+    db: AdminStore
+    table: Table
+    storages: list[BlobStorage]
+    prefix: str
+    cutoff: datetime
+    budget: SharedBudget
+    show: Callable[[BlobCollection], None]
+    report: BlobCollection
+    #: Checksums of the old objects that no item is known to refer to, and of the others.
+    unreferenced: set[bytes] = field(default_factory=set)
+    young: set[bytes] = field(default_factory=set)
+    is_any_referenced: bool = False
+    #: Segments that are read to their end.
+    finished: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, number: int, found: StoredObject, *, is_old: bool) -> None:
-        """Add an object of a storage."""
-        self.count += 1
-        same = self._by_digest.setdefault(found.name.rpartition("/")[2].encode(), [])
-        if is_old:
-            same.append((number, found.name))
-            self.unreferenced[number, found.name] = found
+    def list_old_objects(self) -> None:
+        """Note the checksums of the objects."""
+        for _, found, digest in self._objects():
+            is_old = found.modified <= self.cutoff
+            (self.unreferenced if is_old else self.young).add(digest)
+            report = self.report
+            self.report = replace(report, objects=report.objects + 1, old=report.old + is_old)
+            if self.report.objects % _AT_ONCE == 0:
+                self.show(self.report)
 
-    def keep(self, digests: set[bytes]) -> None:
-        """Keep the objects with these checksums."""
-        for digest in digests & self._by_digest.keys():
-            self.is_any_referenced = True
-            for each in self._by_digest.pop(digest):
-                del self.unreferenced[each]
+    def read(self, segment: int, segments: int, pace: Pace | None) -> None:
+        """Read the references of one segment, until its end or until the budget is used up."""
+        start: Item | None = None
+        while self.unreferenced and (budget := self.budget.take(_AT_ONCE)):
+            part = ScanPart(segment=segment, segments=segments, start=start, budget=budget)
+            items = 0
+            try:
+                page = run(_digests(self.db, self.table, part, pace), self.db.engine)
+                items = page.items
+            finally:
+                self.budget.release(budget - items)
+            start = page.last_key
+            with self.lock:
+                known = (page.digests & self.unreferenced) or (page.digests & self.young)
+                self.is_any_referenced = self.is_any_referenced or bool(known)
+                self.unreferenced -= page.digests
+                self.finished += start is None
+                self.report = replace(self.report, items=self.report.items + items)
+                self.show(self.report)
+            if start is None:
+                return
+
+    def delete_unreferenced(self, at_once: int) -> None:
+        """List the objects again, and delete those that no item refers to; in a dry run, count them."""
+        objects = (
+            (storage, found) for storage, found, digest in self._objects() if digest in self.unreferenced
+        )
+        with ThreadPoolExecutor(at_once) as threads:
+            while chunk := list(islice(objects, _AT_ONCE)):
+                size = sum(found.size for _, found in chunk)
+                report = self.report
+                self.report = replace(
+                    report,
+                    unreferenced=report.unreferenced + len(chunk),
+                    unreferenced_bytes=report.unreferenced_bytes + size,
+                )
+                if not report.dry_run:
+                    for is_deleted in threads.map(self._delete, chunk):
+                        report = self.report
+                        self.report = replace(
+                            report,
+                            deleted=report.deleted + is_deleted,
+                            touched=report.touched + (not is_deleted),
+                        )
+                        self.show(self.report)
+
+    def _delete(self, at: tuple[BlobStorage, StoredObject]) -> bool:
+        storage, found = at
+        return found.modified <= self.cutoff and storage.delete(found.name, unless_modified_after=self.cutoff)
+
+    def _objects(self) -> Iterator[tuple[BlobStorage, StoredObject, bytes]]:
+        """Yield the objects of offloaded fields with their checksums; no other objects."""
+        for storage in self.storages:
+            for found in storage.list(self.prefix):
+                digest = found.name.rpartition("/")[2]
+                if _NAME.fullmatch(digest) is not None:
+                    yield storage, found, bytes.fromhex(digest)
 
 
 def _storages_of(table: Table) -> list[BlobStorage]:
@@ -155,16 +223,25 @@ class _DigestPage:
     last_key: Item | None
 
 
-def _digests(db: AdminStore, table: Table, start: Item | None, limit: int) -> Flow[_DigestPage]:
+def _digests(db: AdminStore, table: Table, part: ScanPart, pace: Pace | None) -> Flow[_DigestPage]:
     """Return every checksum in the next page of a scan, at any place of its items."""
-    # A consistent read: without a grace period, it must see every write that has ended.
-    request = Scan(table=db.scope.table(table), start=start, limit=limit, consistent=True)
+    request = Scan(
+        table=db.scope.table(table),
+        start=part.start,
+        limit=part.budget,
+        segment=part.segment if part.segments > 1 else None,
+        segments=part.segments if part.segments > 1 else None,
+        # Without a grace period, it must see every write that has ended.
+        consistent=True,
+        capacity="NONE" if pace is None else "TOTAL",
+    )
     reply = yield from send(request, db.scope.retries)
+    yield from paced(pace, reply.capacity)
     found: set[bytes] = set()
     for item in reply.items or ():
-        found.update(_DIGEST.findall(_text(item)))
+        found.update(map(bytes.fromhex, _DIGEST.findall(_text(item))))
     return _DigestPage(found, reply.scanned, reply.last_key or None)
 
 
-def _text(item: SomeItem) -> bytes:
-    return item if isinstance(item, bytes) else json.dumps(item).encode()
+def _text(item: SomeItem) -> str:
+    return item.decode() if isinstance(item, bytes) else json.dumps(item)

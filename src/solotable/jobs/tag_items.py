@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from solotable._entities.declare.table import Table
 from solotable._flows.internal_items import only_table
-from solotable._flows.jobs.backfill import Pace
 from solotable._flows.jobs.tagging import TagCounts, TagWork, tag_page
 from solotable._flows.reads.scan import ScanPart
 from solotable._store import AdminStore
 from solotable._store.runner import run
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError
+
+from .segments import SharedBudget, check_scan_options, pace_of_segment, run_segments
 
 _AT_ONCE = 1_000
 
@@ -60,28 +61,19 @@ def tag_items(  # noqa: PLR0913 - the settings of a job, each by name
         raise DeclarationError(
             f"Table {table.name!r} has tag=None, so its items get no type tag; declare tag= to add tags."
         )
-    if rate is not None and rate <= 0:
-        raise DataError(f"rate must be above 0 units per second, got {rate}.")
-    if segments < 1 or budget < 1:
-        raise DataError(f"segments and budget must be at least 1, got {segments} and {budget}.")
-    job = _TagJob(db=db, table=table, budget=budget, dry_run=dry_run, progress=progress)
+    check_scan_options(rate=rate, segments=segments, budget=budget)
+    job = _TagJob(db=db, table=table, budget=SharedBudget(budget), dry_run=dry_run, progress=progress)
     job.starts = _parse(resume, table) if resume is not None else dict.fromkeys(range(segments))
     job.segments = len(job.starts)
     job.finished = {segment for segment, start in job.starts.items() if start == _END}
     left = [segment for segment in job.starts if segment not in job.finished]
-    paces = {segment: None if rate is None else Pace(rate / len(left), db.scope.clock) for segment in left}
     works = {
-        segment: TagWork(scope=db.scope, table=table, dry_run=dry_run, pace=pace)
-        for segment, pace in paces.items()
+        segment: TagWork(
+            scope=db.scope, table=table, dry_run=dry_run, pace=pace_of_segment(rate, len(left), db.scope)
+        )
+        for segment in left
     }
-    with ThreadPoolExecutor(max(1, len(works))) as threads:
-        running = [threads.submit(job.work, segment, work) for segment, work in works.items()]
-        try:
-            for each in running:
-                each.result()
-        except BaseException:
-            job.stop.set()
-            raise
+    run_segments(job.budget, [partial(job.work, segment, work) for segment, work in works.items()])
     return job.report()
 
 
@@ -95,7 +87,7 @@ class _TagJob:
 
     db: AdminStore
     table: Table
-    budget: int
+    budget: SharedBudget
     dry_run: bool
     progress: Callable[[TagReport], None] | None
     segments: int = 1
@@ -103,22 +95,11 @@ class _TagJob:
     starts: dict[int, Item | None] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
     counts: TagCounts = field(default_factory=TagCounts)
-    #: Pages in progress.
-    taken: int = 0
-    room: threading.Condition = field(default_factory=threading.Condition)
-    stop: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self, segment: int, work: TagWork) -> None:
         """Work on one segment until its end, or until the budget is used up."""
-        while not self.stop.is_set():
-            with self.room:
-                # Other segments may give back what they took.
-                self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
-                budget = min(_AT_ONCE, self.budget)
-                if not budget:
-                    return
-                self.budget -= budget
-                self.taken += 1
+        while budget := self.budget.take(_AT_ONCE):
             part = ScanPart(
                 segment=segment, segments=self.segments, start=self.starts[segment], budget=budget
             )
@@ -126,11 +107,8 @@ class _TagJob:
             try:
                 counts, last_key = run(tag_page(work, part), self.db.engine)
             finally:
-                with self.room:
-                    self.budget += budget - counts.seen
-                    self.taken -= 1
-                    self.room.notify_all()
-            with self.room:
+                self.budget.release(budget - counts.seen)
+            with self.lock:
                 self.counts.add(counts)
                 self.starts[segment] = last_key or _END
                 if last_key is None:

@@ -109,7 +109,10 @@ class BlobStorage(Protocol):
         ...
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects whose names start with a prefix, which is empty or ends with a slash."""
+        """Yield the objects whose names start with a prefix, which is empty or ends with a slash.
+
+        The caller may delete objects before it takes the next one.
+        """
         ...
 
     async def aget(self, name: str) -> bytes | None:

@@ -24,6 +24,16 @@ _BUDGET = 1_000_000_000
 @click.command("collect-blobs", epilog="Example: solotable collect-blobs -m models.py -d app.db --dry-run")
 @models_option
 @db_option
+@click.option(
+    "--rate", type=click.FloatRange(0, min_open=True), help="Use at most this many capacity units per second."
+)
+@click.option(
+    "--segments",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Scan the table in this many parallel segments, and delete as many objects at a time.",
+)
 @click.option("--dry-run", is_flag=True, help="Count the objects that would be deleted; delete nothing.")
 @click.option(
     "--grace-hours",
@@ -44,6 +54,8 @@ _BUDGET = 1_000_000_000
 def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     models: str | None,
     db: str | None,
+    rate: float | None,
+    segments: int,
     dry_run: bool,
     grace_hours: float,
     of_tenant: str | None,
@@ -68,13 +80,17 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
         ):
 
             def show(now: BlobCollection) -> None:
-                update(now.items + now.deleted, None, "")
+                gone = now.deleted + now.touched
+                found = f"{now.objects:,} objects, {now.items:,} items, {now.deleted:,} deleted"
+                update(now.objects + now.items + gone, None, found)
 
             reports.append(
                 collect_blobs(
                     store,
                     table,
                     budget=budget,
+                    rate=rate,
+                    segments=segments,
                     grace=timedelta(hours=grace_hours),
                     tenant=of_tenant,
                     dry_run=dry_run,
