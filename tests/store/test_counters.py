@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
+from pydantic import create_model
 
 from solotable import ANY, FROM_SCOPE, Counted, Counter, Database, Entity, Index, Key, Store, Table, Version
 from solotable._protocol.requests import TransactWriteItems, UpdateItem
@@ -267,3 +268,41 @@ def test_no_transaction_removes_a_parent_and_keeps_its_child(db: Store, opening:
     with db.transaction() as tx:
         tx.delete(Group, group_id="g", version=ANY)
         tx.delete(Member, group_id="g", member_id="old")
+
+
+class Counting(Entity, table=counting, abstract=True):
+    key = Key("TENANT#{tenant_id}", "GROUP#{group_id}#WIDE#{member_id}")
+    actives = Counted(Group, "active", where=lambda each: each.column_000 == "v")
+    tenant_id: str = FROM_SCOPE
+    group_id: str
+    member_id: str
+
+
+def _wide(name: str, columns: int, **more: Any) -> type[Counting]:
+    fields: dict[str, Any] = {f"column_{at:03d}": (str, "v") for at in range(columns)}
+    return create_model(name, __base__=Counting, __cls_kwargs__={"table": counting}, **fields, **more)
+
+
+Widest = _wide("Widest", 137)
+Versioned = _wide("Versioned", 320, version=(Annotated[int, Version()], 0))
+
+
+@pytest.mark.parametrize("entity", [Widest, Versioned])
+def test_a_predicate_counts_wide_entities(db: Store, entity: type[Counting]) -> None:
+    key: Any = {"group_id": "g", "member_id": "m"}
+    change: Any = {"column_000": "w"}
+    version: Any = {"version": ANY} if entity is Versioned else {}
+    stored = db.put(entity(**key))
+    assert numbers(db)[1] == 1
+    db.put(stored)
+    db.update(entity, set=change, **key, **version)
+    assert numbers(db)[1] == 0
+    db.put(entity(group_id="g", member_id="n"))
+    db.delete(entity, group_id="g", member_id="n", **version)
+    db.delete(entity, **key, **version)
+    assert numbers(db)[1] == 0
+
+
+def test_a_predicate_over_too_many_fields_needs_a_version() -> None:
+    with pytest.raises(DeclarationError, match=r"TooWide: .* depend on 141 fields, .* add a field, which"):
+        _wide("TooWide", 138)

@@ -18,6 +18,8 @@ LARGEST_TRANSACTION: Final = 4_194_304
 #: Bytes of an expression's text.
 LARGEST_EXPRESSION: Final = 4_096
 MOST_OPERATORS: Final = 300
+#: Comparisons of a write with what it has read; a comparison and its AND are two operators.
+MOST_COMPARISONS: Final = 140
 MOST_IN_OPERANDS: Final = 100
 #: Parts of a document path.
 DEEPEST_PATH: Final = 32

@@ -29,6 +29,7 @@ from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import HIDING, SoftDelete
 from solotable._entities.traits.trait import Trait
 from solotable._entities.traits.unique import UniqueRule
+from solotable._values.limits import MOST_COMPARISONS
 from solotable.errors import DeclarationError
 
 from .fields import Epoch, Iso, is_from_scope
@@ -411,7 +412,15 @@ def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
                 f"{draft.name}.{each} records every change of the entity and needs its version; "
                 f"add a field: version: Annotated[int, Version()] = 0."
             )
-    return (*_unique_rules(draft.name, draft.attributes), *(trait.bind(draft) for trait in declared.values()))
+    traits = [*_unique_rules(draft.name, draft.attributes), *(each.bind(draft) for each in declared.values())]
+    fields = {name for trait in traits for name in trait.depends}
+    if len(fields) > MOST_COMPARISONS and draft.version is None:
+        raise DeclarationError(
+            f"{draft.name}: its derived writes depend on {len(fields)} fields, because a Counted(where=...) "
+            f"may read all of them, and a write compares at most {MOST_COMPARISONS} with what it has read; "
+            f"add a field, which is compared instead: version: Annotated[int, Version()] = 0."
+        )
+    return tuple(traits)
 
 
 def _unique_rules(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:

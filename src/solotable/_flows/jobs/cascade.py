@@ -25,6 +25,7 @@ from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
+from solotable._flows.transactions.derived_writes import source_fields
 from solotable._flows.transactions.merge import merge_addition
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, attributes_unchanged
 from solotable._protocol.replies import decode_items
@@ -156,7 +157,7 @@ def _purge_children(
 def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     key = {name: item[name] for name in plan.primary.names}
     # Locks, counters and queue entries are computed from these attributes, so they must not change.
-    sources = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
+    sources = {plan.attributes[name].wire for name in source_fields(plan)}
     sources |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
     unchanged = attributes_unchanged({name: item.get(name) for name in sorted(sources)})
     condition = And((run.scope.is_entity(plan), Not(Exists((HELD,))), *unchanged))

@@ -15,6 +15,7 @@ from solotable._entities.traits.trait import Trait
 from solotable._entities.traits.unique import UniqueRule
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, outbox, unique
+from solotable._values.limits import MOST_COMPARISONS
 
 from .write import Change, DerivedWrite
 
@@ -36,7 +37,9 @@ def source_fields(plan: Plan) -> tuple[str, ...]:
     names = [name for trait in plan.traits for name in trait.depends]
     if plan.version is not None and any(trait.whole for trait in plan.traits):
         names.append(plan.version)
-    return tuple(dict.fromkeys(names))
+    fields = tuple(dict.fromkeys(names))
+    # The version changes with every field.
+    return fields if plan.version is None or len(fields) <= MOST_COMPARISONS else (plan.version,)
 
 
 def needs_derived_writes(plan: Plan, changed: Iterable[str]) -> bool:

@@ -13,13 +13,13 @@ from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
 from solotable._flows.transactions.write import (
-    MOST_COMPARISONS,
     Stored,
     all_of,
     attributes_unchanged,
     load_stored,
 )
 from solotable._values import AttributeValue
+from solotable._values.limits import MOST_COMPARISONS
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,

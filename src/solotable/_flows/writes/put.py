@@ -41,9 +41,9 @@ from solotable._values import AttributeValue, Item
 EntityT = TypeVar("EntityT", bound=Entity)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparedPut:
-    """An entity to put: the caller's, and the one that will be stored."""
+    """An entity to put: the caller's, and the one that will be stored. Not frozen, as `Write`."""
 
     plan: Plan
     mine: Entity

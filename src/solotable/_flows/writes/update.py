@@ -59,7 +59,6 @@ from .update_check import (
     apply_checked,
     changed_value,
     changes_of_validators,
-    check_comparisons,
     explain_misfit,
 )
 
@@ -112,7 +111,6 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
         if reencodes or versions.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
             return _reencode(scope, plan, target, resolved, before, now)
-        check_comparisons(plan, resolved)
         derived_from = before.wire_values(
             plan, sorted({*needed, *resolved.checked, *(source_fields(plan) if derives else ())})
         )

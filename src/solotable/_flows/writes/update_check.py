@@ -14,7 +14,7 @@ from solotable._expressions.ast import Action, Assign, Condition, Const, Remove,
 from solotable._expressions.evaluate import evaluate
 from solotable._expressions.update import apply_update
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import MOST_COMPARISONS, Stored, Write, capitalize, condition_error
+from solotable._flows.transactions.write import Stored, Write, capitalize, condition_error
 from solotable._values import AttributeValue
 from solotable.errors import DataError, DeclarationError, ServiceError, StoredDataError
 
@@ -35,16 +35,6 @@ def apply_checked(
         if isinstance(error, ServiceError):
             raise DataError(f"{capitalize(write.title)}: {error.message}.") from error
         raise explain_misfit(write, error) from error
-
-
-def check_comparisons(plan: Plan, resolved: ResolvedChanges) -> None:
-    """Raise DeclarationError if the update depends on more stored fields than a condition can compare."""
-    if len(resolved.checked) > MOST_COMPARISONS:
-        raise DeclarationError(
-            f"The update of {plan.name} depends on {len(resolved.checked)} stored fields, because validators "
-            f"of the model may read all of them; a condition compares at most {MOST_COMPARISONS}. Declare a "
-            f"Version field, which is compared instead, or put() the whole entity."
-        )
 
 
 def changed_value(plan: Plan, actions: tuple[Action, ...], before: Stored, name: str) -> Any:

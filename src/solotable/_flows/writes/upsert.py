@@ -61,14 +61,10 @@ def _single_update(scope: Scope, prepared: PreparedPut, resolved: ResolvedChange
     now = scope.now() if plan.updated is None else prepared.values[plan.updated]
     resolved = with_encrypted_fields(plan, with_managed_fields(plan, resolved, now), prepared.values)
     actions = [*resolved.actions, *managed_actions(plan, now)]
-    changed = {str(action.path[0]) for action in actions}
+    item, key_names = prepared.item, plan.primary.names
     index_attributes = {name for path in plan.indexes for name in path.derived}
-    item = prepared.item
-    actions += [
-        _set_if_missing(name, item)
-        for name in item
-        if name not in changed and name not in index_attributes and name not in plan.primary.names
-    ]
+    others = {*(str(action.path[0]) for action in actions), *index_attributes, *key_names}
+    actions += [_set_if_missing(name, item) for name in item if name not in others]
     for name in index_attributes:
         actions.append(Assign((name,), Const(item[name])) if name in item else Remove((name,)))
     nothing = Not(Exists((plan.table.partition.name,)))
@@ -78,7 +74,7 @@ def _single_update(scope: Scope, prepared: PreparedPut, resolved: ResolvedChange
         given=prepared.values,
         action=UpdateItem(
             table=scope.table(plan.table),
-            key=plan.key_of(prepared.values),
+            key={name: item[name] for name in key_names},
             update=Update(tuple(actions), creates=True),
             condition=Or((nothing, scope.present(plan))),
             returns="ALL_NEW",
