@@ -385,7 +385,18 @@ def test_wrong_hooks_are_rejected_when_the_class_is_declared() -> None:
             def _f(self) -> None: ...
 
 
-@pytest.mark.parametrize("outer", [classmethod, staticmethod, property, functools.cache])
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return call
+
+
+def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(function)(_unwrapped(function))
+
+
+@pytest.mark.parametrize("outer", [classmethod, staticmethod, property, functools.cache, _unwrapped])
 def test_a_hook_below_another_decorator_is_rejected(outer: Callable[[Any], Any]) -> None:
     with pytest.raises(
         DeclarationError, match=r"Draft\._f: @hook is below another decorator; write @hook as"
@@ -398,6 +409,24 @@ def test_a_hook_below_another_decorator_is_rejected(outer: Callable[[Any], Any])
             @outer
             @hook("before_delete")
             def _f(self, key: Any) -> None: ...
+
+
+def test_a_decorator_that_keeps_the_mark_may_be_above_or_below_a_hook() -> None:
+    class Draft(Entity, table=Table("Drafts")):
+        key = Key("DRAFT#{draft_id}", "DRAFT")
+        draft_id: str
+
+        @_wrapped
+        @hook("before_put")
+        def _f(self) -> None: ...
+
+        @hook("before_put")
+        @_unwrapped
+        def _g(self) -> None: ...
+
+    hooks = Draft.plan().hooks
+    assert hooks is not None
+    assert hooks.at("before_put") == ("_f", "_g")
 
 
 @pytest.mark.parametrize("inner", [staticmethod, property, functools.cache])

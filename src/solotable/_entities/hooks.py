@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, Literal, TypeVar, get_args
@@ -27,8 +27,9 @@ _EVENTS = get_args(HookEvent)
 #: These run before the entity is known, so they are class methods.
 _OF_CLASS = ("before_update", "before_delete")
 _MARK = "__solotable_hook__"
+#: The member of a class that holds the names of the hooks in its body.
+_NAMES = "__solotable_hooks__"
 _KINDS = (FunctionType, classmethod)
-_CACHED = type(functools.cache(len))
 _ORDER = "write @hook as the first decorator, above @classmethod or a plain method"
 
 
@@ -52,6 +53,10 @@ def hook(*events: HookEvent) -> Callable[[FunctionT], FunctionT]:
                 f"@hook takes a method or a class method, got {type(function).__name__}; {_ORDER}."
             )
         setattr(function, _MARK, events)
+        body = sys._getframe(1).f_locals
+        if "__qualname__" in body:
+            # In the body of a class. A decorator above this one may drop the mark.
+            body[_NAMES] = (*body.get(_NAMES, ()), function.__name__)
         return function
 
     return mark
@@ -74,17 +79,19 @@ def hooks_of(entity: type[Any]) -> Hooks | None:
     """Return the hooks of an entity class; None without hooks."""
     found: dict[str, tuple[str, ...]] = {}
     for owner in reversed(entity.__mro__):
+        hidden = set(vars(owner).get(_NAMES, ()))
         for name, member in tuple(vars(owner).items()):
             events = getattr(member, _MARK, None) if isinstance(member, _KINDS) else None
-            if events is None and getattr(_below(member), _MARK, None):
-                raise DeclarationError(
-                    f"{owner.__name__}.{name}: @hook is below another decorator; {_ORDER}."
-                )
             if events is not None:
                 _check_kind(entity, name, member, events)
                 found[name] = events
+                hidden.discard(getattr(member, "__name__", name))
             elif name in found:
                 del found[name]  # A subclass replaces the method and does not mark it.
+        if hidden:
+            raise DeclarationError(
+                f"{owner.__name__}.{min(hidden)}: @hook is below another decorator; {_ORDER}."
+            )
     if not found:
         return None
     methods: dict[str, tuple[str, ...]] = {}
@@ -93,13 +100,6 @@ def hooks_of(entity: type[Any]) -> Hooks | None:
             methods[event] = (*methods.get(event, ()), name)
     is_async = frozenset(name for name in found if inspect.iscoroutinefunction(getattr(entity, name)))
     return Hooks(methods=methods, async_methods=is_async)
-
-
-def _below(member: Any) -> object:
-    """Return what another decorator, such as @classmethod or @cache, was applied to."""
-    if isinstance(member, classmethod | staticmethod | _CACHED):
-        return member.__wrapped__
-    return member.fget if isinstance(member, property) else None
 
 
 def _check_kind(entity: type[Any], name: str, member: object, events: tuple[str, ...]) -> None:
