@@ -142,7 +142,7 @@ def plain(value: Any) -> Any:
 def row_of(entity: Any, view_of: Plan | None = None, *, show_encrypted: bool = False) -> dict[str, Any]:
     """Return the fields of an entity, or of a view of one, as JSON values; sets are sorted.
 
-    Encrypted values are masked, unless `show_encrypted` is true.
+    Encrypted values, and computed fields that may contain them, are masked, unless `show_encrypted` is true.
     """
     attributes = (view_of or entity.plan()).attributes
     secrets = {
@@ -150,6 +150,10 @@ def row_of(entity: Any, view_of: Plan | None = None, *, show_encrypted: bool = F
         for name in type(entity).model_fields
         if name in attributes and attributes[name].encrypted is not None
     }
+    if secrets and not show_encrypted:
+        from solotable._entities.codecs.computed_fields import computed_from
+
+        secrets |= {name: getattr(entity, name) for name in computed_from(type(entity), secrets)}
     hidden = set() if show_encrypted else set(secrets)
     fields = entity.model_dump(by_alias=False, exclude=hidden)
     try:

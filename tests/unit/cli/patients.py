@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, computed_field, model_validator
 
 from solotable import FROM_SCOPE, Encrypted, Entity, Key, Query, Table, pattern
 from solotable.encryption import Keyring
@@ -42,3 +43,48 @@ class Patient(Entity, table=clinic):
     @classmethod
     def summaries(cls) -> Query[Summary]:
         return cls.key.query().select(Summary)
+
+
+def _describe(visitor: Visitor) -> str:
+    return f"{visitor.visitor_id} {visitor.ssn}"
+
+
+class Digits(BaseModel):
+    ssn: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def digits(self) -> str:
+        return self.ssn.replace("-", "")
+
+
+class Visitor(Entity, table=clinic):
+    key = Key("TENANT#{tenant_id}", "VISITOR#{visitor_id}")
+    tenant_id: str = FROM_SCOPE
+    visitor_id: str
+    ssn: Annotated[str, Encrypted(keyring)]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def title(self) -> str:
+        return self.visitor_id.upper()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def last_digits(self) -> str:
+        return self.ssn[-4:]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def first_digits(self) -> str:
+        return self.ssn[:3]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def described(self) -> str:
+        return _describe(self)
+
+    @pattern
+    @classmethod
+    def digits(cls) -> Query[Digits]:
+        return cls.key.query().select(Digits)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Run
+from .patients import Visitor
 
 SECRET = "078-05-1120"
 LONG = f"{SECRET}-{SECRET}"
@@ -100,3 +101,22 @@ def test_the_mask_is_not_stored(clinic: Run) -> None:
         assert ran.code == 2
         assert "Patient.ssn = <encrypted> is what commands print instead of an encrypted value" in ran.err
     assert clinic("get", "Patient", "patient_id=p1", "--json", "--show-encrypted").json["ssn"] == SECRET
+
+
+def test_computed_fields_that_may_contain_an_encrypted_value_are_masked(clinic: Run) -> None:
+    derived = ("ssn", "last_digits", "first_digits", "described")
+    put = clinic("put", "Visitor", "visitor_id=v1", f"ssn={SECRET}", "--json").json
+    assert put == {"tenant_id": "acme", "visitor_id": "v1", "title": "V1"} | dict.fromkeys(
+        derived, "<encrypted>"
+    )
+    assert clinic("query", "Visitor.digits", "--all", "--jsonl").json == dict.fromkeys(
+        ("ssn", "digits"), "<encrypted>"
+    )
+    shown = clinic("get", "Visitor", "visitor_id=v1", "--show-encrypted", "--json").json
+    assert [shown[name] for name in derived] == [SECRET, "1120", "078", f"v1 {SECRET}"]
+
+
+def test_the_repr_of_an_entity_has_no_computed_field_that_may_contain_an_encrypted_value() -> None:
+    assert repr(Visitor(visitor_id="v1", ssn=SECRET)) == (
+        "Visitor(tenant_id=FROM_SCOPE, visitor_id='v1', title='V1')"
+    )

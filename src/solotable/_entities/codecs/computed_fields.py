@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
 from pydantic.fields import ComputedFieldInfo, FieldInfo
 
 from solotable._values.lazy_dataclass import dataclass
@@ -86,11 +87,22 @@ def _computed_field(
     )
 
 
+def computed_from(model: type[BaseModel], fields: Collection[str]) -> list[str]:
+    """Return the computed fields of a model that read one of these fields, or whose code does not show it."""
+    found: list[str] = []
+    for name, info in model.model_computed_fields.items():
+        wrapped = info.wrapped_property
+        reads = _fields_read(model, getattr(wrapped, "fget", None) or getattr(wrapped, "func", None))
+        if reads is None or not reads.isdisjoint(fields):
+            found.append(name)
+    return found
+
+
 class UnknownReads(Exception):
     """The code does more with the entity than read its attributes."""
 
 
-def _fields_read(entity: type[Entity], function: Any) -> frozenset[str] | None:
+def _fields_read(entity: type[BaseModel], function: Any) -> frozenset[str] | None:
     """Return the fields that a property reads; None if its code does not show them."""
     fields: set[str] = set()
     seen: set[Any] = set()
@@ -111,7 +123,7 @@ def _fields_read(entity: type[Entity], function: Any) -> frozenset[str] | None:
     return frozenset(fields)
 
 
-def _functions_behind(entity: type[Entity], name: str) -> list[Any]:
+def _functions_behind(entity: type[BaseModel], name: str) -> list[Any]:
     """Return the function that an attribute of the class calls with the entity: a property or a method."""
     member = next((vars(base)[name] for base in entity.__mro__ if name in vars(base)), None)
     member = getattr(member, "wrapped", member)  # Pydantic's proxy of a computed field

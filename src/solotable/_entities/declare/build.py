@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic.fields import FieldInfo
 
-from solotable._entities.codecs.computed_fields import ComputedField, computed_fields
+from solotable._entities.codecs.computed_fields import ComputedField, computed_fields, computed_from
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.hooks import hooks_of
@@ -139,10 +140,14 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
         return None
     from solotable._entities.codecs.opaque.encryption import ItemCipher
 
-    for each in draft.attributes.values():
-        if each.encrypted is not None:
-            # The repr of an entity goes into logs.
-            entity.model_fields[each.field].repr = False
+    secrets = {each.field for each in draft.attributes.values() if each.encrypted is not None}
+    # The repr of an entity goes into logs.
+    for name in secrets:
+        entity.model_fields[name].repr = False
+    for name in computed_from(entity, secrets):
+        # Base classes share the description of a computed field.
+        computed = entity.__pydantic_computed_fields__
+        computed[name] = replace(computed[name], repr=False)
     return ItemCipher(
         owner=draft.name,
         table=draft.table.name,
