@@ -104,13 +104,13 @@ def test_a_touch_during_a_delete_keeps_the_file(tmp_path: Path, monkeypatch: pyt
     storage = FolderStorage(tmp_path)
     storage.put("a", b"x", None)
     os.utime(tmp_path / "a", (1_000_000_000, 1_000_000_000))
-    rename = Path.rename
+    rename = Path.replace
 
     def touched(path: Path, target: Path) -> Path:
         os.utime(path)  # A writer between the first check and the rename.
         return rename(path, target)
 
-    monkeypatch.setattr(Path, "rename", touched)
+    monkeypatch.setattr(Path, "replace", touched)
     assert not storage.delete("a", unless_modified_after=datetime(2010, 1, 1, tzinfo=UTC))
     assert storage.get("a") == b"x"
 
@@ -137,6 +137,78 @@ def test_a_killed_writer_leaves_no_part_of_an_object(tmp_path: Path) -> None:
     assert list(storage.list("")) == []
     storage.put("a", b"y", None)
     assert storage.get("a") == b"y"
+
+
+OLD = 1_000_000_000
+BETWEEN = datetime(2010, 1, 1, tzinfo=UTC)
+
+
+def _killed_in(folder: Path, method: str, program: str = "") -> None:
+    """Store an old object, and kill a process that deletes it, at its call of a method of Path."""
+    FolderStorage(folder).put("t/a", b"x", None)
+    os.utime(folder / "t" / "a", (OLD, OLD))
+    program = (
+        "import os, sys\n"
+        "from datetime import UTC, datetime\n"
+        "from pathlib import Path\n"
+        "from solotable.blobs import FolderStorage\n"
+        f"{program}\n"
+        f"Path.{method} = lambda *_: os.kill(os.getpid(), 9)\n"
+        "FolderStorage(sys.argv[1]).delete('t/a', unless_modified_after=datetime(2010, 1, 1, tzinfo=UTC))\n"
+    )
+    killed = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program, str(folder)], check=False, timeout=HANG_SECONDS
+    )
+    assert killed.returncode == -9
+
+
+def test_a_killed_deletion_is_completed_by_the_next_one(tmp_path: Path) -> None:
+    _killed_in(tmp_path, "unlink")
+    storage = FolderStorage(tmp_path)
+    assert storage.get("t/a") == b"x"
+    assert [(each.name, each.size) for each in storage.list("t/")] == [("t/a", 1)]
+    assert storage.delete("t/a", unless_modified_after=BETWEEN)
+    assert storage.get("t/a") is None
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_an_object_that_is_touched_after_a_killed_deletion_is_kept(tmp_path: Path) -> None:
+    _killed_in(tmp_path, "unlink")
+    storage = FolderStorage(tmp_path)
+    assert storage.touch("t/a", None)
+    assert not storage.delete("t/a", unless_modified_after=BETWEEN)
+    assert storage.get("t/a") == b"x"
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["a"]
+
+
+def test_an_object_that_is_touched_during_a_killed_deletion_is_kept(tmp_path: Path) -> None:
+    # A writer touches the object after the first check; the process dies before it renames the file back.
+    touching = (
+        "rename = Path.replace\n"
+        "def touched(path, target):\n"
+        "    if path.name == 'a':\n"
+        "        os.utime(path)\n"
+        "        return rename(path, target)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "Path.replace = touched"
+    )
+    _killed_in(tmp_path, "unlink", touching)
+    storage = FolderStorage(tmp_path)
+    assert storage.get("t/a") == b"x"
+    assert not storage.delete("t/a", unless_modified_after=BETWEEN)
+    assert [(each.name, each.size) for each in storage.list("t/")] == [("t/a", 1)]
+    storage.put("t/a", b"x", None)
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["a"]
+
+
+def test_files_of_killed_writers_are_removed_after_a_week(tmp_path: Path) -> None:
+    storage = FolderStorage(tmp_path)
+    storage.put("a", b"x", None)
+    for name in (".young-1", ".old-1"):
+        (tmp_path / name).write_bytes(b"part")
+    os.utime(tmp_path / ".old-1", (OLD, OLD))
+    assert [each.name for each in storage.list("")] == ["a"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".young-1", "a"]
 
 
 def test_a_blob_is_a_value() -> None:

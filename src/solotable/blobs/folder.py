@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,13 +19,18 @@ from .blocking import BlockingStorage
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_%~-]+(/[A-Za-z0-9_%~-]+)*")
 #: Files that are being written or deleted; no object has such a name.
 _TEMPORARY = "."
+#: The end of the name of a file that is being deleted.
+_DELETED = "~"
+#: A write takes less: the file was left by a process that was killed.
+_ABANDONED_SECONDS = 7 * 86_400
 
 
 class FolderStorage(BlockingStorage):
     """Stores objects as files below a folder, which is created on the first write.
 
-    A file is written beside its place, synced and renamed, so that a reader never sees a part of it. The
-    media type is not stored; the item has it.
+    A file is written beside its place, synced and renamed, so that a reader never sees a part of it. A file
+    is renamed before it is deleted. What a process leaves that is killed in between, the next `list` finds
+    or removes. The media type is not stored; the item has it.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -32,10 +38,12 @@ class FolderStorage(BlockingStorage):
 
     def get(self, name: str) -> bytes | None:
         """Return the content of an object; None if it does not exist."""
-        try:
-            return self._path(name).read_bytes()
-        except FileNotFoundError:
-            return None
+        path = self._path(name)
+        # A deletion renames the file, and may rename it back.
+        for each in (path, _deleted(path), path):
+            with suppress(FileNotFoundError):
+                return each.read_bytes()
+        return None
 
     def put(self, name: str, data: bytes, media_type: str | None) -> None:
         """Store an object durably, or replace it."""
@@ -51,45 +59,59 @@ class FolderStorage(BlockingStorage):
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+        _deleted(path).unlink(missing_ok=True)
         _sync_folder(path.parent)
 
     def touch(self, name: str, media_type: str | None) -> bool:
         """Set the time of an object to now; return whether it exists."""
-        try:
-            os.utime(self._path(name))
-        except FileNotFoundError:
-            return False
-        return True
+        path = self._path(name)
+        while True:
+            with suppress(FileNotFoundError):
+                os.utime(path)
+                return True
+            try:
+                # A deletion is at work on it, or was killed: the object is in use again.
+                _deleted(path).replace(path)
+            except FileNotFoundError:
+                return False
 
     def delete(self, name: str, *, unless_modified_after: datetime) -> bool:
         """Delete an object unless it was stored or touched after a time; return whether it was deleted."""
-        path = self._path(name)
-        aside = _beside(path)
-        try:
-            if path.stat().st_mtime > unless_modified_after.timestamp():
+        path, limit = self._path(name), unless_modified_after.timestamp()
+        aside = _deleted(path)
+        # Without the first file, a deletion was killed after it had renamed it.
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime > limit:
                 return False
-            # Check again under another name, where no writer can touch the file any more.
-            path.rename(aside)
+            path.replace(aside)
+        try:
+            # Check again under the other name, at which a writer does not set the time.
+            if aside.stat().st_mtime > limit:
+                aside.replace(path)
+                return False
+            aside.unlink()
         except FileNotFoundError:
             return False
-        if aside.stat().st_mtime > unless_modified_after.timestamp():
-            aside.replace(path)
-            return False
-        aside.unlink()
         return True
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose names start with a prefix, which is empty or ends with a slash."""
         start = self._path(prefix.rstrip("/")) if prefix else self._root
+        abandoned = time.time() - _ABANDONED_SECONDS
         for folder, folders, files in os.walk(start):
             folders.sort()
             for each in sorted(files):
                 path = Path(folder, each)
                 with suppress(FileNotFoundError):
-                    if not each.startswith(_TEMPORARY):
-                        found = path.stat()
-                        modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                        yield StoredObject(path.relative_to(self._root).as_posix(), found.st_size, modified)
+                    found = path.stat()
+                    if each.startswith(_TEMPORARY) and each.endswith(_DELETED):
+                        path = path.with_name(each[1:-1])
+                    elif each.startswith(_TEMPORARY):
+                        if found.st_mtime < abandoned:
+                            path.unlink()
+                        continue
+                    modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield StoredObject(path.relative_to(self._root).as_posix(), found.st_size, modified)
 
     def _path(self, name: str) -> Path:
         if _SAFE_NAME.fullmatch(name) is None:
@@ -106,6 +128,10 @@ class FolderStorage(BlockingStorage):
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{_TEMPORARY}{path.name[:32]}-{secrets.token_hex(8)}")
+
+
+def _deleted(path: Path) -> Path:
+    return path.with_name(f"{_TEMPORARY}{path.name}{_DELETED}")
 
 
 def _sync_folder(folder: Path) -> None:
