@@ -23,8 +23,8 @@ from solotable.jobs.collect_blobs import collect_blobs
 from tests.killing import step, tell
 
 library = Table("Library")
-BOOKS = 12
-TEXTS = 20
+BOOKS = 5
+TEXTS = 12
 GRACE = timedelta(hours=1)
 
 
