@@ -17,6 +17,8 @@ from tests.waiting import HANG_SECONDS
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 _PLUGINS = re.compile(r"^plugins = .*\n", re.MULTILINE)
+#: Pydantic's plugin checks the arguments of constructors only with these.
+_PYDANTIC = "\n[tool.pydantic-mypy]\ninit_typed = true\ninit_forbid_extra = true\n"
 _ERROR = re.compile(r"(.+?):(\d+): error: (.*?)  \[([a-z-]+)\]$")
 
 
@@ -37,11 +39,27 @@ def mypy(*files: Path) -> list[Finding]:
 
 def mypy_without_plugin(file: Path) -> list[Finding]:
     """Return the errors of mypy without the plugin; settings and cache are written beside the file."""
+    return _findings(*_run_with_plugins("", file))
+
+
+def mypy_with_pydantic(file: Path) -> list[Finding]:
+    """Return the errors of mypy with the plugin and Pydantic's."""
+    return _findings(*_run_with_plugins('plugins = ["solotable.mypy", "pydantic.mypy"]\n', file))
+
+
+def mypy_with_pydantic_first(file: Path) -> str:
+    """Return what mypy prints with the plugins in the wrong order."""
+    report, faults, status = _run_with_plugins('plugins = ["pydantic.mypy", "solotable.mypy"]\n', file)
+    assert status == 2, report
+    return report + faults
+
+
+def _run_with_plugins(plugins: str, file: Path) -> tuple[str, str, int]:
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert _PLUGINS.search(settings), "the project does not use the plugin"
     config = file.parent / "pyproject.toml"
-    config.write_text(_PLUGINS.sub("", settings), encoding="utf-8")
-    return _findings(*_run_mypy(config, f"--cache-dir={file.parent / 'cache'}", file))
+    config.write_text(_PLUGINS.sub(plugins, settings) + _PYDANTIC, encoding="utf-8")
+    return _run_mypy(config, f"--cache-dir={file.parent / 'cache'}", file)
 
 
 def pyright(file: Path) -> list[Finding]:

@@ -9,7 +9,16 @@ import pytest
 
 from tests.programs.installed import Unavailable
 
-from .checkers import HERE, ROOT, Finding, mypy, mypy_without_plugin, pyright
+from .checkers import (
+    HERE,
+    ROOT,
+    Finding,
+    mypy,
+    mypy_with_pydantic,
+    mypy_with_pydantic_first,
+    mypy_without_plugin,
+    pyright,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +64,23 @@ def test_mypy_alone_finds_9(mistakes: Path) -> None:
 def test_mypy_with_the_plugin_finds_24(mistakes: Path) -> None:
     caught = _caught(mistakes, mypy(mistakes))
     assert (caught, len(caught)) == (_expected(mistakes, "plugin"), 24)
+
+
+def test_mypy_with_the_plugin_and_pydantics_finds_24(mistakes: Path) -> None:
+    caught = _caught(mistakes, mypy_with_pydantic(mistakes))
+    assert (caught, len(caught)) == (_expected(mistakes, "plugin"), 24)
+
+
+@pytest.mark.parametrize("name", ["good", "fallbacks"])
+def test_good_code_is_accepted_with_pydantics_plugin(mistakes: Path, name: str) -> None:
+    file = mistakes.with_name(f"{name}.py")
+    file.write_text((HERE / f"{name}.py").read_text(encoding="utf-8"), encoding="utf-8")
+    assert mypy_with_pydantic(file) == []
+
+
+def test_pydantics_plugin_must_not_be_first(mistakes: Path) -> None:
+    report = mypy_with_pydantic_first(mistakes)
+    assert 'write plugins = ["solotable.mypy", "pydantic.mypy"]' in report
 
 
 def test_pyright_finds_9(mistakes: Path) -> None:

@@ -6,10 +6,11 @@ Switch it on with `plugins = ["solotable.mypy"]` in mypy's configuration. What i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import MypyFile, TypeInfo
 from mypy.options import Options
 from mypy.plugin import (
     ClassDefContext,
@@ -24,6 +25,7 @@ from mypy.types import CallableType, FunctionLike
 from . import declarations, key_calls, queries
 from .changes import check_changes
 from .models import ENTITY
+from .pydantic_plugin import load_pydantic_plugin, read_class
 
 #: Changes with every module here: mypy compares only this file before it uses a cached result.
 _DIGEST = sha256(
@@ -40,6 +42,13 @@ class SolotablePlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
+        self._pydantic = load_pydantic_plugin(options)
+
+    def set_modules(self, modules: dict[str, MypyFile]) -> None:
+        """Take the modules that names are looked up in."""
+        super().set_modules(modules)
+        if self._pydantic is not None:
+            self._pydantic.set_modules(modules)
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
         """Return what a cached result depends on besides the sources."""
@@ -47,6 +56,8 @@ class SolotablePlugin(Plugin):
 
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """Read the keys of every entity class."""
+        if self._pydantic is not None and (hook := self._pydantic.get_base_class_hook(fullname)) is not None:
+            return partial(read_class, hook)
         found = self.lookup_fully_qualified(fullname)
         if found is not None and isinstance(found.node, TypeInfo) and found.node.has_base(ENTITY):
             return declarations.read_entity
