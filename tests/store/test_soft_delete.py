@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from solotable import (
     ANY,
     FROM_SCOPE,
+    TTL,
     AdminStore,
     Counted,
     Counter,
@@ -489,3 +490,39 @@ def test_a_delete_by_an_older_release_is_not_counted_in_a_newer_index(opening: O
     opening.plant(table, {**deleted, "GSI2PK": {"S": "STATE"}, "GSI2SK": {"S": "1"}})
     assert [each.order_id for each in db.all(Order.by_state.query())] == ["2"]
     assert db.count(Order.by_state.query()) == 1
+
+
+def test_a_view_of_an_index_that_does_not_project_the_deletion_is_read(opening: Opening) -> None:
+    """A delete removes the item from the index, so the index need not say which items are deleted."""
+    listed = Table("Listed", ttl="expires", indexes=[Index("GSI1", projection=("name",))])
+
+    class Song(Entity, table=listed):
+        key = Key("SONG#{song_id}", "SONG")
+        by_kind = Key("SONGS", "{song_id}", index="GSI1")
+        deletion = SoftDelete(grace=timedelta(days=1))
+        song_id: str
+        name: str
+        text: str = ""
+
+    db = opening(listed)
+    for song_id in ("a", "b"):
+        db.create(Song(song_id=song_id, name=song_id.upper()))
+    db.delete(Song, song_id="a")
+    assert names(db.all(Song.by_kind.query().select(Brief))) == ["B"]
+    assert names(db.all(Song.by_kind.query())) == ["B"]
+
+
+def test_a_view_of_an_index_that_does_not_project_the_expiry_hides_what_is_expired(opening: Opening) -> None:
+    listed = Table("Listed", ttl="expires", indexes=[Index("GSI1", projection=("name",))])
+
+    class Note(Entity, table=listed):
+        key = Key("NOTE#{note_id}", "NOTE")
+        by_kind = Key("NOTES", "{note_id}", index="GSI1")
+        note_id: str
+        name: str
+        expires: Annotated[datetime | None, TTL()] = None
+
+    db = opening(listed)
+    db.create(Note(note_id="a", name="A", expires=datetime(2001, 1, 1, tzinfo=UTC)))
+    db.create(Note(note_id="b", name="B"))
+    assert names(db.all(Note.by_kind.query().select(Brief))) == ["B"]

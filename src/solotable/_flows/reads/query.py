@@ -420,10 +420,10 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     if plan.table.tag is not None or _has(plan, query.path, tag):
         wanted.append(tag)
     wanted += _key_names(query.path, plan)
-    if plan.ttl is not None:
-        wanted.append(plan.attributes[plan.ttl].wire)
-    if plan.deletion is not None:
-        wanted.append(DELETED_AT)
+    # What hides an item, where the index has it: a delete removes an item from the indexes that it knows.
+    hiding = [plan.attributes[plan.ttl].wire] if plan.ttl is not None else []
+    hiding += [DELETED_AT] if plan.deletion is not None else []
+    wanted += [name for name in hiding if _has(plan, query.path, name)]
     if plan.tenant is not None and _has(plan, query.path, plan.attributes[plan.tenant].wire):
         wanted.append(plan.attributes[plan.tenant].wire)
     wanted += (
@@ -464,6 +464,9 @@ def _check_projection(query: Query[Any]) -> bool:
     needed |= plan.identity.keys()
     if _may_meet_deleted(plan, path):
         needed.add(DELETED_AT)
+    if plan.ttl is not None:
+        # A view hides what is expired, too.
+        needed.add(plan.attributes[plan.ttl].wire)
     return not all(_has(plan, path, name) for name in needed)
 
 
