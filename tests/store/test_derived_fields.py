@@ -131,6 +131,7 @@ class Offer(Entity, table=papers):
     line: Line
     lines: list[Line] = Field(default_factory=list)
     by_name: dict[str, Line] = Field(default_factory=dict)
+    prices: dict[Annotated[str, AfterValidator(str.lower)], int] = Field(default_factory=dict)
     label: str = ""
 
 
@@ -244,6 +245,14 @@ def test_validators_of_nested_models_change_what_an_update_stores(db: Database, 
     assert [each["M"]["total"]["N"] for each in item["lines"]["L"]] == ["5", "20"]
     assert item["by_name"]["M"]["a"]["M"]["total"] == {"N": "10"}
     assert db.require(Offer, number="1") == updated
+
+
+def test_a_key_of_a_map_is_stored_as_its_validator_returns_it(db: Database, opening: Opening) -> None:
+    db.put(Offer(number="1", line=Line(quantity=1, price=5), prices={"A": 1}))
+    updated = db.update(Offer, number="1", set={"prices.B": 2})
+    assert opening.only(Offer)["prices"] == {"M": {"a": {"N": "1"}, "b": {"N": "2"}}}
+    assert db.require(Offer, number="1") == updated
+    assert db.update(Offer, number="1", set={"prices.b": 3}).prices == {"a": 1, "b": 3}
 
 
 def test_an_update_of_a_nested_model_keeps_unknown_members(db: Database, opening: Opening) -> None:

@@ -104,6 +104,8 @@ def _container_has_rule(path: FieldPath) -> bool:
             return True
         if _is_model(kind) and (_has_function(kind) or relates_fields(kind)):
             return True
+        if get_origin(kind) is dict and any(_inner_rules(get_args(kind)[0])):
+            return True  # The last step of a path is a key, which the codec stores as it is.
     return False
 
 
