@@ -113,7 +113,7 @@ def _fields_read(entity: type[BaseModel], function: Any) -> frozenset[str] | Non
             if each in seen:
                 continue
             seen.add(each)
-            for name in _attributes_read(each):
+            for name in attributes_read(each):
                 if name in entity.model_fields:
                     fields.add(name)
                     continue
@@ -136,7 +136,7 @@ def _functions_behind(entity: type[BaseModel], name: str) -> list[Any]:
     raise UnknownReads
 
 
-def _attributes_read(function: Any) -> Iterator[str]:
+def attributes_read(function: Any) -> Iterator[str]:
     """Yield the attributes that a function reads from its first argument, or raise UnknownReads."""
     if not isinstance(function, FunctionType) or not function.__code__.co_argcount:
         raise UnknownReads

@@ -65,8 +65,7 @@ class Counted(Trait):
             self.amount not in draft.attributes or draft.attributes[self.amount].kind != "N"
         ):
             raise DeclarationError(f"{where} sums {self.amount!r}, which is not a number of {draft.name}.")
-        # A predicate may read any field, so the count depends on all of them.
-        fields = tuple(draft.attributes) if self.where is not None else ()
+        fields = () if self.where is None else _fields_read(self.where, draft)
         bound._depends = tuple(
             dict.fromkeys((*bound.parts.values(), *fields, *([self.amount] if self.amount else [])))
         )
@@ -91,3 +90,15 @@ class Counted(Trait):
             return None
         amount = 1 if self.amount is None else getattr(child, self.amount)
         return (key, Decimal(amount)) if amount else None
+
+
+def _fields_read(where: Callable[[Any], bool], draft: Draft) -> tuple[str, ...]:
+    """Return the fields that a predicate reads, all of them if its code does not show it."""
+    # Imported here, because few entities have a predicate.
+    from solotable._entities.codecs.computed_fields import UnknownReads, attributes_read
+
+    try:
+        found = tuple(dict.fromkeys(attributes_read(where)))
+    except UnknownReads:
+        return tuple(draft.attributes)
+    return found if set(found) <= draft.attributes.keys() else tuple(draft.attributes)
