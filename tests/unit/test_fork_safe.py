@@ -16,13 +16,19 @@ _HELD = """
 import os, sys, threading
 import solotable.boto3.clients, solotable.boto3.routes, solotable.engines.dynamodb.transports
 from solotable import ids
+from solotable._store.consumption import METER_LOCK
+from solotable.blobs import MemoryStorage
+from solotable.encryption import Keyring
 from solotable.engines.sqlite.maintenance import index_backfill
+from solotable.observe import EmfObserver, PrometheusObserver
 from solotable.systems.limiter.buckets.local_cache import LocalCache
 from solotable.systems.limiter.admin.resolve import LimitsCache
 
 owners = [LocalCache(), LimitsCache(1.0, lambda: 0.0), solotable.boto3.routes.Routes()]
 locks = [owners[0].lock, owners[1]._effective._lock, owners[2]._lock, ids._ulids._lock, index_backfill._lock]
 locks += [solotable.boto3.clients._making, solotable.engines.dynamodb.transports._making]
+used = [MemoryStorage(), Keyring({"k": bytes(32)}), EmfObserver(), PrometheusObserver()]
+locks += [METER_LOCK, *(each._lock for each in used)]
 held = threading.Event()
 
 def hold():

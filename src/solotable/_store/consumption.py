@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from solotable._flows.consumption import Consumed
+from solotable.fork_safe import new_lock
 
 #: Held while a meter is changed: the threads and tasks of a block may do it at the same time.
-METER_LOCK = threading.Lock()
+METER_LOCK = new_lock()
 
 #: The open blocks of this task or thread, each with its engine.
 METERS: ContextVar[tuple[tuple[object, Consumed], ...]] = ContextVar("solotable_meters", default=())

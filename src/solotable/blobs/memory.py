@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from solotable._entities.declare.field_storage import StoredObject
+from solotable.fork_safe import new_lock
 
 from .blocking import BlockingStorage
 
@@ -18,7 +18,7 @@ class MemoryStorage(BlockingStorage):
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._objects: dict[str, tuple[bytes, datetime]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def get(self, name: str) -> bytes | None:
         """Return the content of an object; None if it does not exist."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -35,7 +37,8 @@ class S3Storage(BlockingStorage):
     """Stores objects in a bucket, under `prefix`, which is empty or ends with a slash.
 
     `put_options` are further arguments of PutObject and CopyObject, such as `ServerSideEncryption`. Give each
-    environment its own bucket or prefix: `collect_blobs` deletes what no item of its table refers to.
+    environment its own bucket or prefix: `collect_blobs` deletes what no item of its table refers to. A fork
+    closes the client's idle connections, so that parent and child do not share one.
     """
 
     def __init__(
@@ -44,9 +47,14 @@ class S3Storage(BlockingStorage):
         if prefix and (prefix.startswith("/") or not prefix.endswith("/")):
             raise DeclarationError(f"S3Storage(prefix={prefix!r}) must end, and not start, with a slash.")
         self._client = client
+        _storages.add(self)
         self._bucket = bucket
         self._prefix = prefix
         self._options = dict(put_options or {})
+
+    def close_idle_connections(self) -> None:
+        """Close the connections that no request uses; the next request opens another."""
+        self._client.close()
 
     def get(self, name: str) -> bytes | None:
         """Return the content of an object; None if it does not exist."""
@@ -145,3 +153,16 @@ class S3Storage(BlockingStorage):
 def _latest(modified: datetime) -> datetime:
     """Return the latest time that S3's time, in whole seconds, can mean."""
     return modified + timedelta(microseconds=999_999)
+
+
+_storages: WeakSet[S3Storage] = WeakSet()
+
+
+def _before_fork() -> None:
+    for storage in tuple(_storages):
+        storage.close_idle_connections()
+
+
+if hasattr(os, "register_at_fork"):
+    # In the parent, whose threads release the locks of the pool.
+    os.register_at_fork(before=_before_fork)

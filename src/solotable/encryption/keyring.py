@@ -6,13 +6,13 @@ It needs the `cryptography` package, which the extra `solotable[encryption]` ins
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from solotable.errors import NotConfigured
+from solotable.fork_safe import new_lock
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -49,7 +49,7 @@ class Keyring:
             ) from error
         self._provider = keys if callable(keys) else None
         self._per_tenant = per_tenant
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._ciphers: OrderedDict[tuple[str, str | None, bool], AESGCM] = OrderedDict()
         self._keys: dict[str, bytes] = {}
         #: When a value with an unknown key last caused a reload.
@@ -116,8 +116,8 @@ class Keyring:
     def _load(self, provider: Callable[[], Keys]) -> None:
         keys = _checked(provider())
         with self._lock:
-            self._keys = keys
             self._ciphers.clear()
+            self._keys = keys
 
     def _cipher(self, key_id: str, tenant: str | None, *, per_tenant: bool) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM

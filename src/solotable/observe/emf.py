@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
 from solotable._store.observation import Observation
+from solotable.fork_safe import new_lock
 
 _METRICS = (
     {"Name": "Duration", "Unit": "Milliseconds"},
@@ -38,7 +38,7 @@ class EmfObserver:
         self._stream = sys.stdout if stream is None else stream
         self._namespace = namespace
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __call__(self, observation: Observation) -> None:
         """Write the line of one request."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from solotable._store.observation import Observation
+from solotable.fork_safe import new_lock
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 #: The value of every label of a series beyond the limit.
@@ -29,7 +29,7 @@ class PrometheusObserver:
 
     def __init__(self, *, most_series: int = 1000) -> None:
         self._most_series = most_series
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._requests: dict[tuple[str, ...], float] = {}
         self._retries: dict[tuple[str, ...], float] = {}
         self._units: dict[tuple[str, ...], float] = {}
