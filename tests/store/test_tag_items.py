@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from solotable import Entity, Key, Table
-from solotable._protocol.requests import DeleteItem, PutItem, UpdateItem
+from solotable._protocol.requests import DeleteItem, PutItem, TransactWriteItems, UpdateItem
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError
 from solotable.jobs.tag_items import tag_items
@@ -95,9 +95,10 @@ def test_a_dry_run_counts_and_writes_nothing(filled: Opening) -> None:
     assert stored(filled) == before
 
 
-def test_the_job_adds_the_tag_and_changes_nothing_else(filled: Opening) -> None:
+@pytest.mark.parametrize("together", [None, 2])
+def test_the_job_adds_the_tag_and_changes_nothing_else(filled: Opening, together: int | None) -> None:
     before = stored(filled)
-    report = tag_items(filled(forum).admin(), budget=100, segments=3)
+    report = tag_items(filled(forum).admin(), budget=100, segments=3, together=together)
     assert (report.counts.tagged, report.counts.conflicts) == (3, 0)
     added = {("TOPIC#a", "TOPIC"): "Topic", ("TOPIC#a", "REPLY#0001"): "R", ("TOPIC#a", "REPLY#0002"): "R"}
     assert stored(filled) == {
@@ -107,7 +108,8 @@ def test_the_job_adds_the_tag_and_changes_nothing_else(filled: Opening) -> None:
     assert (again.counts.matched, again.counts.known, again.counts.tagged) == ({}, 4, 0)
 
 
-def test_a_concurrent_write_is_kept(filled: Opening) -> None:
+@pytest.mark.parametrize("together", [1, 2, 100])
+def test_a_concurrent_write_is_kept(filled: Opening, together: int) -> None:
     changed = foreign("TOPIC#a", "TOPIC", topic={"S": "a"}, title={"S": "new"})
     key = {name: ITEMS[1][name] for name in ("PK", "SK")}
     name = filled.prefix + forum.name
@@ -117,8 +119,8 @@ def test_a_concurrent_write_is_kept(filled: Opening) -> None:
         filled.engine.handle(DeleteItem(table=name, key=key))
 
     db = filled(forum).admin()
-    filled.spy.once(UpdateItem, interfere)
-    report = tag_items(db, budget=100)
+    filled.spy.once(UpdateItem if together == 1 else TransactWriteItems, interfere)
+    report = tag_items(db, budget=100, together=together)
     found = stored(filled)
     assert found["TOPIC#a", "TOPIC"] == {**changed, "_type": {"S": "Topic"}}
     assert ("TOPIC#a", "REPLY#0001") not in found

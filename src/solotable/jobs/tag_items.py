@@ -20,6 +20,7 @@ from solotable._flows.reads.scan import ScanPart
 from solotable._store import AdminStore
 from solotable._store.runner import run
 from solotable._values import Item
+from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import DataError, DeclarationError
 
 from .segments import SharedBudget, check_scan_options, pace_of_segment, run_segments
@@ -49,12 +50,14 @@ def tag_items(  # noqa: PLR0913 - the settings of a job, each by name
     segments: int = 1,
     dry_run: bool = False,
     resume: str | None = None,
+    together: int | None = None,
     progress: Callable[[TagReport], None] | None = None,
 ) -> TagReport:
     """Add the type tag to every item without one whose key matches exactly one entity.
 
     Reads at most `budget` items. `rate` is the capacity units a second that it may take. `segments` are
-    worked on at the same time. `dry_run` only counts. `resume` is the checkpoint of a report.
+    worked on at the same time. `dry_run` only counts. `resume` is the checkpoint of a report. `together` is
+    how many tags are written in one transaction, as in `backfill`: 100 in the embedded engine, 1 elsewhere.
     """
     table = only_table(db.scope, table, "has the items")
     if table.tag is None:
@@ -62,6 +65,8 @@ def tag_items(  # noqa: PLR0913 - the settings of a job, each by name
             f"Table {table.name!r} has tag=None, so its items get no type tag; declare tag= to add tags."
         )
     check_scan_options(rate=rate, segments=segments, budget=budget)
+    if together is None:
+        together = MOST_TRANSACTION_ACTIONS if db.engine.capabilities.handle_together else 1
     job = _TagJob(db=db, table=table, budget=SharedBudget(budget), dry_run=dry_run, progress=progress)
     job.starts = _parse(resume, table) if resume is not None else dict.fromkeys(range(segments))
     job.segments = len(job.starts)
@@ -69,7 +74,11 @@ def tag_items(  # noqa: PLR0913 - the settings of a job, each by name
     left = [segment for segment in job.starts if segment not in job.finished]
     works = {
         segment: TagWork(
-            scope=db.scope, table=table, dry_run=dry_run, pace=pace_of_segment(rate, len(left), db.scope)
+            scope=db.scope,
+            table=table,
+            dry_run=dry_run,
+            together=together,
+            pace=pace_of_segment(rate, len(left), db.scope),
         )
         for segment in left
     }

@@ -106,3 +106,23 @@ def test_commands_that_read_skip_unknown_items_on_request(shop: Callable[..., Ra
     assert shop("count", *arguments, "--skip-unknown", "--json").json == {"count": 1}
     assert shop("count", *arguments).code != 0
     assert len(shop("list", "Photo", "--skip-unknown", "--all", "--json").json) == 1
+
+
+def test_a_killed_run_leaves_a_whole_checkpoint(
+    shop: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "place"
+    shop("tag", "--budget", "1", "--checkpoint", str(file))
+    before = file.read_text()
+    write = Path.write_text
+
+    def interrupted(path: Path, text: str) -> int:
+        write(path, text[:5])
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", interrupted)
+        assert shop("tag", "--budget", "1", "--checkpoint", str(file)).code != 0
+    assert file.read_text() == before
+    assert shop("tag", "--checkpoint", str(file), "--json").json["counts"]["seen"] == 2
+    assert not file.exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solotable._entities.codecs.containers import CODEC_ERRORS
 from solotable._entities.declare.plan import Plan
@@ -15,9 +15,9 @@ from solotable._flows.reads.scan import ScanPart
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.replies import decode_items
-from solotable._protocol.requests import Scan, UpdateItem
+from solotable._protocol.requests import Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item
-from solotable.errors import ConditionFailed, DataError, OutcomeUnknown
+from solotable.errors import ConditionFailed, DataError, OutcomeUnknown, ServiceError
 
 from .backfill import Pace, paced
 
@@ -73,6 +73,8 @@ class TagWork:
     scope: Scope
     table: Table
     dry_run: bool
+    #: The number of tags in one transaction; 1: no transactions.
+    together: int = 1
     pace: Pace | None = None
 
 
@@ -92,10 +94,14 @@ def tag_page(work: TagWork, part: ScanPart) -> Flow[tuple[TagCounts, Item | None
     reply = yield from send(request, work.scope.retries)
     counts = TagCounts(seen=reply.scanned)
     counts.units += yield from paced(work.pace, reply.capacity)
+    group: list[UpdateItem] = []
     for plan, item in _to_tag(table, decode_items(reply.items or ()), counts):
         counts.matched[plan.name] = counts.matched.get(plan.name, 0) + 1
-        if not work.dry_run:
-            yield from _tag(work, plan, item, counts)
+        group.append(_action(work, plan, item))
+        if len(group) >= work.together:
+            yield from _write(work, group, counts)
+            group = []
+    yield from _write(work, group, counts)
     return counts, reply.last_key or None
 
 
@@ -144,10 +150,10 @@ def _has_derived_key(plan: Plan, item: Item) -> bool:
     return all(item.get(name) == derived[name] for name in compared_names(plan.primary))
 
 
-def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]:
+def _action(work: TagWork, plan: Plan, item: Item) -> UpdateItem:
     table = work.table
     path = (table.internal_tag,)
-    action = UpdateItem(
+    return UpdateItem(
         table=work.scope.table(table),
         key={name: item[name] for name in table.key_names},
         update=Update((Assign(path, Const(plan.tag_value)),), creates=True),
@@ -155,6 +161,30 @@ def _tag(work: TagWork, plan: Plan, item: Item, counts: TagCounts) -> Flow[None]
         condition=And((Exists((table.partition.name,)), Not(TypeIs(Attr(path), "S")))),
         capacity="NONE" if work.pace is None else "TOTAL",
     )
+
+
+def _write(work: TagWork, group: list[UpdateItem], counts: TagCounts) -> Flow[None]:
+    """Write tags as one transaction; after a conflict, one by one."""
+    if work.dry_run:
+        return
+    if len(group) > 1:
+        capacity = group[0].capacity
+        actions = tuple(replace(action, capacity="NONE") for action in group)
+        try:
+            done = yield from send(TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries)
+        except (ServiceError, OutcomeUnknown):
+            # A write alone shows which item has the conflict.
+            pass
+        else:
+            counts.tagged += len(group)
+            for each in done.capacity or ():
+                counts.units += yield from paced(work.pace, each)
+            return
+    for action in group:
+        yield from _tag(work, action, counts)
+
+
+def _tag(work: TagWork, action: UpdateItem, counts: TagCounts) -> Flow[None]:
     try:
         reply = yield from send(action, work.scope.retries)
     except (ConditionFailed, OutcomeUnknown):

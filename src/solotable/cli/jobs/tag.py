@@ -78,7 +78,7 @@ def tag(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
         def show(now: TagReport) -> None:
             update(now.counts.seen, None, "")
             if checkpoint is not None and now.checkpoint is not None:
-                checkpoint.write_text(now.checkpoint)
+                _save(checkpoint, now.checkpoint)
 
         done = tag_items(
             store,
@@ -96,6 +96,13 @@ def tag(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
         print_json(asdict(done))
         return
     _print_report(done)
+
+
+def _save(file: Path, checkpoint: str) -> None:
+    """Replace the file at once: a killed command leaves the former or the new checkpoint."""
+    temporary = file.with_name(f".{file.name}.new")
+    temporary.write_text(checkpoint)
+    temporary.replace(file)
 
 
 def _choose(tables: list[Table], name: str | None) -> Table:
