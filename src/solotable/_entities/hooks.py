@@ -1,10 +1,10 @@
-"""Lifecycle hooks: methods of an entity that a store calls before and after it writes."""
+"""Lifecycle hooks: methods of an entity that a store calls before and after writes, and after reads."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Literal, TypeVar, get_args
 
@@ -20,12 +20,14 @@ HookEvent = Literal[
     "after_put",
     "after_update",
     "after_delete",
+    "after_read",
 ]
 FunctionT = TypeVar("FunctionT")
 
 _EVENTS = get_args(HookEvent)
 #: These run before the entity is known, so they are class methods.
 _OF_CLASS = ("before_update", "before_delete")
+_READ = "after_read"
 _MARK = "__solotable_hook__"
 #: The member of a class that holds the names of the hooks in its body.
 _NAMES = "__solotable_hooks__"
@@ -40,6 +42,7 @@ def hook(*events: HookEvent) -> Callable[[FunctionT], FunctionT]:
     - before update: a class method; it gets the changes by argument (`{"set": {...}}`) and may change them.
     - before delete: a class method; it gets the key.
     - after create, put, update or delete: a method of the stored or the deleted entity.
+    - after read: a method of the entity that was read; it may change the entity, or return another one.
 
     A hook before a write that raises rejects the write. Async methods need an async store.
     """
@@ -75,8 +78,8 @@ class Hooks:
         return self.methods.get(event, ())
 
 
-def hooks_of(entity: type[Any]) -> Hooks | None:
-    """Return the hooks of an entity class; None without hooks."""
+def hooks_of(entity: type[Any]) -> tuple[Hooks | None, Hooks | None]:
+    """Return the hooks of an entity class around writes and after reads; None without hooks."""
     found: dict[str, tuple[str, ...]] = {}
     for owner in reversed(entity.__mro__):
         hidden = set(vars(owner).get(_NAMES, ()))
@@ -92,14 +95,17 @@ def hooks_of(entity: type[Any]) -> Hooks | None:
             raise DeclarationError(
                 f"{owner.__name__}.{min(hidden)}: @hook is below another decorator; {_ORDER}."
             )
-    if not found:
-        return None
-    methods: dict[str, tuple[str, ...]] = {}
-    for name, events in found.items():
-        for event in events:
-            methods[event] = (*methods.get(event, ()), name)
-    is_async = frozenset(name for name in found if inspect.iscoroutinefunction(getattr(entity, name)))
-    return Hooks(methods=methods, async_methods=is_async)
+    return (
+        _hooks(entity, found, [event for event in _EVENTS if event != _READ]),
+        _hooks(entity, found, [_READ]),
+    )
+
+
+def _hooks(entity: type[Any], found: Mapping[str, tuple[str, ...]], events: Sequence[str]) -> Hooks | None:
+    methods = {event: tuple(name for name, of_name in found.items() if event in of_name) for event in events}
+    names = {name for of_event in methods.values() for name in of_event}
+    is_async = frozenset(name for name in names if inspect.iscoroutinefunction(getattr(entity, name)))
+    return Hooks(methods=methods, async_methods=is_async) if names else None
 
 
 def _check_kind(entity: type[Any], name: str, member: object, events: tuple[str, ...]) -> None:

@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from solotable._flows.hooks import HookCall
 from solotable._flows.retry import ConcurrentReads, Flow, SaveBlobs, Sleep
-from solotable._flows.writes.hooked import HookCall
 from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,

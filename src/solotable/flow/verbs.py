@@ -248,7 +248,7 @@ def query(
     found: list[RowT] = []
     start = None
     while True:
-        some = yield from query_flows.rows(scope, prepared, start, None)
+        some = yield from query_flows.read(scope, prepared, start)
         found += some.rows
         start = some.last_key
         if start is None:

@@ -84,6 +84,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
     if deletion is not None:
         derived |= HIDING
     versions = _schema_versions(entity, draft, by_wire, derived, declared)
+    hooks, read_hooks = hooks_of(entity)
     return Plan(
         entity=entity,
         name=draft.name,
@@ -105,7 +106,8 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         schema_versions=versions,
         cipher=_cipher(entity, draft),
         blobs=_blobs(entity, draft),
-        hooks=hooks_of(entity),
+        hooks=hooks,
+        read_hooks=read_hooks,
         stamp_steps=_stamp_steps(draft, (roles["created"], roles["updated"])),
         truncated=_truncated(draft),
         reserved=derived.union(

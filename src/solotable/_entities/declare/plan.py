@@ -101,6 +101,8 @@ class Plan:
     blobs: ItemBlobs | None = None
     #: The methods to call before and after writes; None without hooks.
     hooks: Hooks | None = None
+    #: The methods to call after reads; None without hooks.
+    read_hooks: Hooks | None = None
     #: Fields that a backfill compresses or offloads if they are stored plain.
     reencoded: tuple[Attribute, ...] = field(init=False)
     #: The subclasses with the same primary key, by tag; reads of this entity return them too.
@@ -121,6 +123,8 @@ class Plan:
     is_derived_from: bool = field(init=False)
     #: Whether a put sets fields from the clock: stamps, or the end of a retention period.
     is_stamped: bool = field(init=False)
+    #: Whether reads of this entity, or of a subclass, call hooks.
+    hooks_reads: bool = field(init=False)
     #: The fields whose stored values a key contains: the parts of the primary key that are not folded.
     known_parts: tuple[str, ...] = field(init=False)
     #: Attributes of the traits, whose stored values a put keeps.
@@ -143,6 +147,7 @@ class Plan:
         put(self, "scan_filter", recognition.scan_filter(table, tags, self.primary))
         put(self, "is_derived_from", bool(self.traits or self.counters))
         put(self, "is_stamped", bool(self.created or self.updated or self.retention or self.truncated))
+        put(self, "hooks_reads", self.read_hooks is not None)
         unknown = self.primary.inexact
         put(self, "known_parts", tuple(part for part in self.primary.parts if part not in unknown))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
@@ -186,6 +191,7 @@ class Plan:
         recognition.check_subclass(self, plan)
         self.subclasses[plan.tag] = plan
         put, tags = object.__setattr__, (self.tag, *self.subclasses)
+        put(self, "hooks_reads", self.hooks_reads or plan.hooks_reads)
         put(self, "entity_filter", recognition.entity_filter(self.table, tags))
         put(self, "scan_filter", recognition.scan_filter(self.table, tags, self.primary))
 

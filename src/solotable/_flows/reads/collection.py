@@ -11,7 +11,7 @@ from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable.errors import DataError
 
-from .query import FilledPage, page, prepare, rows
+from .query import FilledPage, page, prepare, read
 
 
 @measured
@@ -36,7 +36,7 @@ def collection(
     found: list[Any] = []
     scanned, skipped, start = 0, 0, None
     while True:
-        batch = yield from rows(scope, prepared, start, None)
+        batch = yield from read(scope, prepared, start)
         found += batch.rows
         scanned, skipped, start = scanned + batch.scanned, skipped + batch.skipped, batch.last_key
         if len(found) > most:

@@ -9,6 +9,7 @@ from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.key import EntityKey
+from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.replies import BatchGot, decode_items
@@ -27,10 +28,13 @@ def get(
 ) -> Flow[EntityT | None]:
     """Return the entity with this key, or None."""
     plan = entity.plan()
+    if plan.hooks_reads:
+        yield from check_readers([plan])
     key = plan.key_from(scope.bind(plan, given))
     request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
     reply = yield from send(request, scope.retries)
-    return None if reply.item is None else scope.admit(plan, decode_item(reply.item))
+    found = None if reply.item is None else scope.admit(plan, decode_item(reply.item))
+    return (yield from after_read([found]))[0] if plan.hooks_reads else found
 
 
 def require(
@@ -54,19 +58,30 @@ def get_many(
 ) -> Flow[list[EntityT | None]]:
     """Return the entities with these keys in the same order; None for missing ones."""
     plan = entity.plan()
+    yield from check_readers([plan])
     keys = [plan.key_from(scope.bind(plan, each)) for each in given]
-    found = yield from fetch(scope, plan, keys, consistent=consistent)
-    return [None if item is None else scope.admit(plan, item) for item in found]
+    items = yield from fetch(scope, plan, keys, consistent=consistent)
+    found = [None if item is None else scope.admit(plan, item) for item in items]
+    return (yield from after_read(found)) if plan.hooks_reads else found
 
 
 def get_keys(scope: Scope, keys: Sequence[EntityKey[Any]], *, consistent: bool) -> Flow[tuple[Any, ...]]:
     """Return the entities with these keys of any classes in the same order; None for missing ones."""
+    yield from check_readers(key.entity.plan() for key in keys)
     located = [locate(scope, key) for key in keys]
-    found = yield from _get_located(scope, located, consistent=consistent, title="entity")
-    return tuple(
+    items = yield from _get_located(scope, located, consistent=consistent, title="entity")
+    return (yield from admit_all(scope, keys, items))
+
+
+def admit_all(
+    scope: Scope, keys: Sequence[EntityKey[Any]], items: Sequence[Item | None]
+) -> Flow[tuple[Any, ...]]:
+    """Decode the items of these keys, and call the hooks after the read."""
+    found = [
         None if item is None else scope.admit(key.entity.plan(), item)
-        for key, item in zip(keys, found, strict=True)
-    )
+        for key, item in zip(keys, items, strict=True)
+    ]
+    return tuple((yield from after_read(found)))
 
 
 def locate(scope: Scope, key: EntityKey[Any]) -> tuple[Table, Item]:

@@ -16,8 +16,8 @@ from solotable._entities.patterns.query import MixedQuery, Query
 from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Condition, KeyCondition, KeyTerm, Not, Or
-from solotable._expressions.evaluate import paths_of
 from solotable._flows.consumption import Consumed, measured
+from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
@@ -29,6 +29,14 @@ from solotable.errors import DataError, DeclarationError
 
 from .get import fetch
 from .mixed_query import MixedPart, MixedRead, cover
+from .projection import (
+    check_projection,
+    has_attribute,
+    key_names,
+    may_hide_more,
+    may_meet_deleted,
+    projection_of,
+)
 from .sharded_query import Rows, ShardedRead, count_rows, read_merged
 from .views import admit_view
 
@@ -68,6 +76,13 @@ class PreparedQuery:
         """The plan of the query's entity."""
         return self.query.plan
 
+    @property
+    def hooked(self) -> list[Plan]:
+        """The plans of the rows that have hooks after reads; the rows of a view have none."""
+        if self.query.view is not None:
+            return []
+        return [part.plan for part in self.query.parts if part.plan.hooks_reads]
+
     def reversed(self) -> PreparedQuery:
         """Return the same query in the opposite direction."""
         if self.request is None:
@@ -100,13 +115,13 @@ def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
         terms = path.terms(arguments, query.sort_range)
     if is_empty(terms) or (partitions is not None and not partitions.buckets):
         return PreparedQuery(query, None, (), hydrates=False)
-    hydrates = _check_projection(query)
+    hydrates = check_projection(query)
     request = requests.Query(
         table=scope.table(plan.table),
         key=terms,
         index=None if path.index is None else path.index.name,
         filter=query.filter,
-        projection=_projection(query) if not hydrates else None,
+        projection=projection_of(query) if not hydrates else None,
         forward=query.forward,
         consistent=query.consistently,
     )
@@ -120,7 +135,7 @@ def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
         check_joined(plan, query.filter, request.filter)
     if partitions is None:
         return PreparedQuery(query, request, identity, hydrates)
-    sharded_read = ShardedRead(partitions, request, _key_names(path, plan))
+    sharded_read = ShardedRead(partitions, request, key_names(path, plan))
     return PreparedQuery(query, sharded_read.requests()[0], identity, hydrates, sharded_read)
 
 
@@ -140,7 +155,7 @@ def _prepare_mixed(scope: Scope, query: MixedQuery[Any]) -> PreparedQuery:
     if not parts:
         return PreparedQuery(query, None, (), hydrates=False)
     # Check every part, also after one that must be fetched.
-    hydrates = True in [_check_projection(part) for part in query.parts]
+    hydrates = True in [check_projection(part) for part in query.parts]
     path = query.path
     request = requests.Query(
         table=scope.table(query.plan.table),
@@ -186,7 +201,7 @@ def _mixed_filter(scope: Scope, parts: Sequence[Query[Any]]) -> Condition | None
     Items of other entities pass, so that an item of an unknown type is noticed.
     """
     table, path = parts[0].plan.table, parts[0].path
-    if not table.tag_required or not _has(parts[0].plan, path, table.internal_tag):
+    if not table.tag_required or not has_attribute(parts[0].plan, path, table.internal_tag):
         # DynamoDB cannot tell the entities apart; the store does, after it has read the items.
         return None
     terms: list[Condition] = []
@@ -209,10 +224,10 @@ def _visible(scope: Scope, query: Query[Any]) -> Condition | None:
     """Return the filter of a query, with the conditions that an item is neither expired nor deleted."""
     plan, path, condition = query.plan, query.path, query.filter
     alive = scope.alive(plan)
-    if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
+    if alive is not None and has_attribute(plan, path, plan.attributes[plan.ttl or ""].wire):
         condition = _both(condition, alive)
     undeleted = scope.undeleted(plan)
-    if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
+    if undeleted is not None and may_meet_deleted(plan, path) and has_attribute(plan, path, DELETED_AT):
         condition = _both(condition, undeleted)
     return condition
 
@@ -229,6 +244,16 @@ def rows(scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int |
     reply: Reply = yield from send(request, scope.retries)
     found, items, skipped = yield from _decode_rows(scope, prepared, decode_items(reply.items or ()))
     return Rows(found, reply.last_key or None, reply.scanned, items, skipped)
+
+
+def read(scope: Scope, prepared: PreparedQuery, start: Item | None) -> Flow[Rows]:
+    """Return the next rows as a caller gets them, after the hooks of their entities."""
+    hooked = prepared.hooked
+    if not hooked:
+        return (yield from rows(scope, prepared, start, None))
+    yield from check_readers(hooked)
+    found = yield from rows(scope, prepared, start, None)
+    return replace(found, rows=(yield from after_read(found.rows)))
 
 
 def _decode_rows(
@@ -336,7 +361,9 @@ def _read_page(
     found: list[Any] = []
     first: Item | None = None
     scanned = skipped = 0
-    names = _key_names(prepared.query.path, prepared.plan)
+    names = key_names(prepared.query.path, prepared.plan)
+    hooked = prepared.hooked
+    yield from check_readers(hooked)
     while True:
         missing = limit - len(found)
         batch = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
@@ -351,6 +378,8 @@ def _read_page(
         start = batch.last_key
         if start is None or len(found) == limit or scanned >= work:
             break
+    if hooked:
+        found = yield from after_read(found)
     return _PageRead(found, first and {name: first[name] for name in names}, start, scanned, skipped)
 
 
@@ -374,8 +403,8 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
         is_tenant = scope.is_tenant(plan)
         if is_tenant is not None and plan.attributes[plan.tenant or ""].wire not in query.path.names:
             condition = _both(condition, is_tenant)
-        undeleted = None if _may_meet_deleted(plan, query.path) else scope.undeleted(plan)
-        if undeleted is not None and _has(plan, query.path, DELETED_AT):
+        undeleted = None if may_meet_deleted(plan, query.path) else scope.undeleted(plan)
+        if undeleted is not None and has_attribute(plan, query.path, DELETED_AT):
             # A delete by an older release leaves an item in an index that it does not know.
             condition = _both(condition, undeleted)
         if query.filter is not None:
@@ -393,99 +422,14 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
 
 def _countable(scope: Scope, plan: Plan, path: AccessPath) -> bool:
     """Return whether DynamoDB can count the visible rows of a path; it cannot recognise items by keys."""
-    if not plan.table.tag_required or _may_hide_more(plan):
+    if not plan.table.tag_required or may_hide_more(plan):
         return False
     if plan.tenant is not None:
         tenant = plan.attributes[plan.tenant]
-        if not tenant.stored or (scope.tenant is not None and not _has(plan, path, tenant.wire)):
+        if not tenant.stored or (scope.tenant is not None and not has_attribute(plan, path, tenant.wire)):
             return False
-    sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
-    return sees_deleted and _has(plan, path, plan.table.internal_tag)
-
-
-def _may_hide_more(plan: Plan) -> bool:
-    """Return whether subclasses hide items that the filters of the entity do not know."""
-    hiding = [(each.deletion is not None, each.ttl) for each in (plan, *plan.subclasses.values())]
-    return len(set(hiding)) > 1
-
-
-def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
-    plan = query.plan
-    # Only upgrades know which attributes they need, so read items that may be old whole.
-    if query.view is None or plan.schema_versions.upgrades or _may_hide_more(plan):
-        return None
-    wanted = [plan.attributes[name].wire for name in query.view.model_fields if plan.attributes[name].stored]
-    tag = plan.table.internal_tag
-    # Without a declared tag, the items of an index that does not project one are recognised by their keys.
-    if plan.table.tag is not None or _has(plan, query.path, tag):
-        wanted.append(tag)
-    wanted += _key_names(query.path, plan)
-    # What hides an item, where the index has it: a delete removes an item from the indexes that it knows.
-    hiding = [plan.attributes[plan.ttl].wire] if plan.ttl is not None else []
-    hiding += [DELETED_AT] if plan.deletion is not None else []
-    wanted += [name for name in hiding if _has(plan, query.path, name)]
-    if plan.tenant is not None and _has(plan, query.path, plan.attributes[plan.tenant].wire):
-        wanted.append(plan.attributes[plan.tenant].wire)
-    wanted += (
-        [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]
-        if plan.schema_versions.declared
-        else []
-    )
-    return tuple((name,) for name in dict.fromkeys(wanted))
-
-
-def _check_projection(query: Query[Any]) -> bool:
-    """Return whether rows must be fetched from the table; reject filters on attributes the index lacks."""
-    plan, path = query.plan, query.path
-    keys = set(path.names)
-    used = {attribute[0] for attribute in paths_of(query.filter)} if query.filter is not None else set()
-    for name in used:
-        if name in keys:
-            raise DeclarationError(
-                f"{query.described}: DynamoDB rejects a filter on the key attribute {name!r}; "
-                f"use an argument or a range of the key instead."
-            )
-        if not _has(plan, path, name):
-            assert path.index is not None
-            raise DeclarationError(
-                f"{query.described}: index {path.index.name!r} does not project {name!r}, so DynamoDB cannot "
-                f"filter by it; project the attribute, or filter the rows in Python."
-            )
-    if path.index is None or path.index.projection == "ALL":
-        return False
-    if plan.schema_versions.upgrades:
-        # Only upgrades know which attributes they need.
-        return True
-    attributes = {
-        each.wire: each for part in (plan, *plan.subclasses.values()) for each in part.attributes.values()
-    }
-    names = {each.field for each in attributes.values()} if query.view is None else query.view.model_fields
-    needed = {each.wire for each in attributes.values() if each.stored and each.field in names}
-    needed |= plan.identity.keys()
-    if _may_meet_deleted(plan, path):
-        needed.add(DELETED_AT)
-    if plan.ttl is not None:
-        # A view hides what is expired, too.
-        needed.add(plan.attributes[plan.ttl].wire)
-    return not all(_has(plan, path, name) for name in needed)
-
-
-def _may_meet_deleted(plan: Plan, path: AccessPath) -> bool:
-    """Return whether a path has soft-deleted items; a delete removes them from derived indexes."""
-    return plan.deletion is not None and (path.index is None or not path.derived)
-
-
-def _has(plan: Plan, path: AccessPath, name: object) -> bool:
-    """Return whether the path's index projects an attribute."""
-    index = path.index
-    if index is None or index.projection == "ALL":
-        return True
-    included = plan.table.projection(index).get("NonKeyAttributes", ())
-    return name in included or name in path.names or name in plan.primary.names
-
-
-def _key_names(path: AccessPath, plan: Plan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*plan.primary.names, *path.names)))
+    sees_deleted = not may_meet_deleted(plan, path) or has_attribute(plan, path, DELETED_AT)
+    return sees_deleted and has_attribute(plan, path, plan.table.internal_tag)
 
 
 def _both(one: Condition | None, other: Condition) -> Condition:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.conditions import check_joined
 from solotable._expressions.ast import And, Condition
+from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.replies import decode_items
@@ -53,6 +54,11 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
         segment=part.segment if part.segments > 1 else None,
         segments=part.segments if part.segments > 1 else None,
     )
+    if plan.hooks_reads:
+        yield from check_readers([plan])
     reply = yield from send(request, scope.retries)
     found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
-    return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)
+    entities = [row for row in found if row is not None]
+    if plan.hooks_reads:
+        entities = yield from after_read(entities)
+    return Rows(entities, reply.last_key or None, reply.scanned)

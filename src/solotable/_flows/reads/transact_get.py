@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solotable._entities.keys.key import EntityKey
+from solotable._flows.hooks import check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.conflicts import retry_conflicts
@@ -15,7 +16,7 @@ from solotable._protocol.requests import GetItem, TransactGetItems
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import DataError, SolotableError, TransactionCancelled, TransactionFailed
 
-from .get import identity, locate
+from .get import admit_all, identity, locate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class FailedGet:
 
 def transact_get(scope: Scope, keys: Sequence[EntityKey[Any]]) -> Flow[tuple[Any, ...]]:
     """Return the entities with these keys as they were at one moment; None for missing ones."""
+    yield from check_readers(key.entity.plan() for key in keys)
     gets: dict[tuple[str, ...], GetItem] = {}
     identities = []
     for entity_key in keys:
@@ -57,11 +59,8 @@ def transact_get(scope: Scope, keys: Sequence[EntityKey[Any]]) -> Flow[tuple[Any
         reasons = dict(zip(gets, cancelled.reasons, strict=True))
         raise _failed(keys, [reasons[each] for each in identities], cancelled) from cancelled
     found = dict(zip(gets, reply.items, strict=True))
-    items = [found[each] for each in identities]
-    return tuple(
-        None if item is None else scope.admit(key.entity.plan(), decode_item(item))
-        for key, item in zip(keys, items, strict=True)
-    )
+    items = [None if (item := found[each]) is None else decode_item(item) for each in identities]
+    return (yield from admit_all(scope, keys, items))
 
 
 def _is_transient(error: SolotableError) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
+from solotable._flows.hooks import call, check_runner, instance_of
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import perform
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._protocol.requests import Request
-from solotable.errors import DataError, DeclarationError
+from solotable.errors import DataError
 
 from .changes import Changes
 from .put import delete_entity, put_entity
@@ -22,26 +21,6 @@ from .update import plan_update
 from .upsert import plan_upsert
 
 EntityT = TypeVar("EntityT", bound=Entity)
-
-
-@dataclass(frozen=True, slots=True)
-class HookCall(Request[Any]):
-    """Call a hook and answer with its result. Without a function, only check that the runner can."""
-
-    name: str
-    is_async: bool
-    function: Callable[..., Any] | None = None
-    arguments: tuple[Any, ...] = ()
-
-    def check_blocking(self, reply: object = None) -> None:
-        """Raise DeclarationError for an async hook in a blocking store; a reply may show that it is one."""
-        if self.is_async or isinstance(reply, Awaitable):
-            if isinstance(reply, Coroutine):
-                reply.close()
-            raise DeclarationError(
-                f"{self.name} is an async hook, which a blocking store cannot run; "
-                f"use open_async(), or make it a plain method."
-            )
 
 
 def put(
@@ -126,22 +105,16 @@ def before_put(plan: Plan, verb: str, entity: EntityT) -> Flow[EntityT]:
     """Call the hooks before a create or a put; return the entity to store."""
     if plan.hooks is None:
         return entity
-    yield from _check(plan)
+    yield from check_runner(plan, plan.hooks)
     names = plan.hooks.at(f"before_{verb}")
     if not names:
         return entity
     # The caller's object does not change.
     changed = entity.model_copy(deep=True)
     for name in names:
-        answer = yield _call(plan, name, getattr(changed, name))
-        if answer is None:
-            continue
-        if not isinstance(answer, plan.entity):
-            raise DataError(
-                f"{plan.name}.{name}: a hook before {verb} returns a {plan.name} or None, "
-                f"got {type(answer).__name__}."
-            )
-        changed = answer  # type: ignore[assignment]  # of the same class
+        answer = yield call(plan, plan.hooks, name, getattr(changed, name))
+        if answer is not None:
+            changed = instance_of(plan, name, answer, f"before {verb}")
     return changed
 
 
@@ -149,14 +122,14 @@ def before_update(plan: Plan, changes: Changes) -> Flow[Changes]:
     """Call the hooks before an update; return its changes."""
     if plan.hooks is None:
         return changes
-    yield from _check(plan)
+    yield from check_runner(plan, plan.hooks)
     names = plan.hooks.at("before_update")
     if not names:
         return changes
     given: dict[str, Any] = changes.copies
     kinds = tuple(given)
     for name in names:
-        answer = yield _call(plan, name, getattr(plan.entity, name), given)
+        answer = yield call(plan, plan.hooks, name, getattr(plan.entity, name), given)
         _check_answer(plan, name, answer, "change the changes that it gets")
         unknown = [kind for kind in given if kind not in kinds]
         if unknown:
@@ -171,9 +144,9 @@ def before_delete(plan: Plan, key: Mapping[str, Any]) -> Flow[None]:
     """Call the hooks before a delete."""
     if plan.hooks is None:
         return
-    yield from _check(plan)
+    yield from check_runner(plan, plan.hooks)
     for name in plan.hooks.at("before_delete"):
-        answer = yield _call(plan, name, getattr(plan.entity, name), dict(key))
+        answer = yield call(plan, plan.hooks, name, getattr(plan.entity, name), dict(key))
         _check_answer(plan, name, answer, "raise an error to reject the delete")
 
 
@@ -186,12 +159,14 @@ def after_all(writes: Iterable[tuple[Plan, str, Any]]) -> Flow[None]:
     """Call the hooks after these writes, also if some of them raise; then raise the first error."""
     first: Exception | None = None
     for plan, verb, entity in writes:
-        names = () if plan.hooks is None or entity is None else plan.hooks.at(f"after_{verb}")
+        hooks = plan.hooks
+        names = () if hooks is None or entity is None else hooks.at(f"after_{verb}")
         # The call returns what is stored, whatever a hook changes.
         copy = entity.model_copy(deep=True) if names else None
         for name in names:
+            assert hooks is not None
             try:
-                yield _call(plan, name, getattr(copy, name))
+                yield call(plan, hooks, name, getattr(copy, name))
             except Exception as error:  # noqa: BLE001 - a hook may raise anything
                 if first is None:
                     first = error
@@ -206,15 +181,3 @@ def _check_answer(plan: Plan, name: str, answer: object, instead: str) -> None:
         raise DataError(
             f"{plan.name}.{name}: this hook returns None, got {type(answer).__name__}; {instead}."
         )
-
-
-def _check(plan: Plan) -> Flow[None]:
-    """Reject async hooks in a blocking store before anything is written."""
-    assert plan.hooks is not None
-    for name in plan.hooks.async_methods:
-        yield HookCall(f"{plan.name}.{name}", True)
-
-
-def _call(plan: Plan, name: str, function: Callable[..., Any], *arguments: Any) -> HookCall:
-    assert plan.hooks is not None
-    return HookCall(f"{plan.name}.{name}", name in plan.hooks.async_methods, function, arguments)

@@ -55,7 +55,7 @@ class AsyncReads(AsyncGets, AsyncCollections):
         prepared = query.prepare(scope, filtered("all", pattern, where))
         start = None
         while True:
-            some = await self._run(query.rows(scope, prepared, start, None), pattern)
+            some = await self._run(query.read(scope, prepared, start), pattern)
             for row in some.rows:
                 yield row
             start = some.last_key

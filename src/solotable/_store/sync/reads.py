@@ -53,7 +53,7 @@ class Reads(Gets, Collections):
         prepared = query.prepare(scope, filtered("all", pattern, where))
         start = None
         while True:
-            some = self._run(query.rows(scope, prepared, start, None), pattern)
+            some = self._run(query.read(scope, prepared, start), pattern)
             yield from some.rows
             start = some.last_key
             if start is None:
