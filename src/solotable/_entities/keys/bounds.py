@@ -5,6 +5,11 @@ DynamoDB sorts strings by their UTF-8 bytes, which is the order of code points.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from solotable._expressions.ast import KeyTerm
+from solotable._values import AttributeValue, sort_key
 from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError
 
@@ -76,6 +81,54 @@ def highest_with_prefix(prefix: str, *, escaped: bool = True) -> str | None:
         # Escaped values contain neither `#` nor `$`, so no key is between `X#...` and `X$`.
         return ceiling(prefix[:-1])
     return _filled(prefix, LONGEST_SORT_KEY)
+
+
+def cover(ranges: Sequence[tuple[KeyTerm, ...]]) -> tuple[KeyTerm, ...]:
+    """Return the narrowest condition on the sort key that covers all ranges."""
+    first = ranges[0]
+    if all(terms == first for terms in ranges):
+        return first
+    shared = 0
+    while all(
+        len(terms) > shared and terms[shared] == first[shared] and terms[shared].operator == "="
+        for terms in ranges
+    ):
+        shared += 1
+    if any(len(terms) <= shared for terms in ranges):
+        return first[:shared]
+    ends = [ends_of(terms[shared]) for terms in ranges]
+    lows, highs = [low for low, _ in ends if low], [high for _, high in ends if high]
+    low = min(lows, key=order_of) if len(lows) == len(ends) else None
+    high = max(highs, key=order_of) if len(highs) == len(ends) else None
+    name = first[shared].name
+    if low is not None and high is not None:
+        term = KeyTerm(name, "=", (low,)) if low == high else KeyTerm(name, "BETWEEN", (low, high))
+        return (*first[:shared], term)
+    if low is not None:
+        return (*first[:shared], KeyTerm(name, ">=", (low,)))
+    return first[:shared] if high is None else (*first[:shared], KeyTerm(name, "<=", (high,)))
+
+
+def ends_of(term: KeyTerm) -> tuple[AttributeValue | None, AttributeValue | None]:
+    """Return the least and the greatest value of a term; None for no limit."""
+    value = term.values[0]
+    match term.operator:
+        case "=":
+            return value, value
+        case "begins_with":
+            high = highest_with_prefix(value["S"]) if "S" in value else None
+            return value, None if high is None else {"S": high}
+        case ">=" | ">":
+            return value, None
+        case "<=" | "<":
+            return None, value
+        case _:
+            return value, term.values[1]
+
+
+def order_of(value: AttributeValue) -> Any:
+    """Return what DynamoDB sorts a value of a key by."""
+    return sort_key(*next(iter(value.items())))
 
 
 def _fitting(text: str, longest_bytes: int) -> str:

@@ -24,6 +24,7 @@ CODES: Final = {
     "ST104": "a global entity can be in a tenant's partition",
     "ST105": "an entity uses a prefix of the store's internal items",
     "ST106": "a number without a width in a sort key",
+    "ST107": "a mixed query reads items between its parts",
     "ST201": "a few partitions take all the traffic",
     "ST202": "all current writes go to one partition",
     "ST301": "no entity uses an index",

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.keys.bounds import cover, ends_of, highest_with_prefix
+from solotable._entities.keys.layout import TemplateLayout, is_empty
 from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
+from solotable._expressions.ast import KeyTerm
 from solotable._values.lazy_dataclass import dataclass
 
 from .key_overlap import (
@@ -22,10 +24,11 @@ from .key_overlap import (
     SegmentPair,
     is_comparable,
     layouts_overlap,
+    partitions_overlap,
     solve,
     starts_apart,
 )
-from .segments import Segment
+from .segments import Segment, overlap
 
 #: The verbs that a query over time buckets may use; `since` and `after` end at the current time.
 _VERBS_WITH_START = ("since", "after", "between")
@@ -95,6 +98,71 @@ class PatternRange:
         if part is None or part.field not in self.constants:
             return segment
         return Segment(segment.literal + part.codec.encode(self.constants[part.field]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedRange:
+    """The one range of sort keys that a mixed query reads, and whose items sort between its parts."""
+
+    parts: Sequence[EntityPath]
+    low: str
+    #: None for no limit.
+    high: str | None
+
+    def may_contain(self, other: EntityPath) -> bool:
+        """Return whether items of another entity can be in the range."""
+        layout, own = other.path.sort, self.parts[0].path.sort
+        if not isinstance(layout, TemplateLayout) or partitions_overlap(self.parts[0], other) is None:
+            return False
+        assert isinstance(own, TemplateLayout)
+        starts = [layout.template.first_literal]
+        if is_comparable(own, layout):
+            starts = self._starts_of(other.sort, layout.template.key_format.delimiter)
+        return any(self._reaches(each, is_key=not layout.fields) for each in starts)
+
+    def _reaches(self, start: str, *, is_key: bool) -> bool:
+        highest = start if is_key else highest_with_prefix(start)
+        return (self.high is None or start <= self.high) and (highest is None or highest >= self.low)
+
+    def _starts_of(self, segments: Sequence[Segment], delimiter: str) -> list[str]:
+        """Return the texts before the first free field of a key that has what all keys of the range have."""
+        texts: list[str] = []
+        lows, highs = self.low.split(delimiter), (self.high or "").split(delimiter)
+        for low, high in zip(lows[:-1], highs[:-1], strict=False):
+            if low != high:
+                break
+            texts.append(low)
+        shared = len(texts)
+        if shared >= len(segments):
+            return []
+        if any(overlap(Segment(text), each) is None for text, each in zip(texts, segments, strict=False)):
+            return []
+        for each in segments[shared:]:
+            if each.codec is not None:
+                choices = [""] if each.codec.choices is None else each.codec.choices
+                return [delimiter.join([*texts, each.literal + choice]) for choice in choices]
+            texts.append(each.literal)
+        return [delimiter.join(texts)]
+
+
+def mixed_range(query: Query[Any]) -> MixedRange | None:
+    """Return the range of a mixed query of templates; None if one of its parts has the same range."""
+    ranges: list[tuple[KeyTerm, ...]] = []
+    for part in query.parts:
+        layout, tenant = part.path.sort, part.plan.tenant
+        if not isinstance(layout, TemplateLayout):
+            return None
+        arguments = part.path.complete({**({tenant: "tenant"} if tenant else {}), **part.arguments})
+        ranges.append(layout.within(arguments, part.sort_range))
+    ranges = [terms for terms in ranges if not is_empty(terms)]
+    if len(ranges) < 2 or (terms := cover(ranges)) in ranges:
+        return None
+    low, high = ends_of(terms[0]) if terms else (None, None)
+    return MixedRange(
+        parts=[EntityPath(part.plan, part.path) for part in query.parts],
+        low="" if low is None else low["S"],
+        high=None if high is None else high["S"],
+    )
 
 
 def ranges_of(queries: Sequence[Query[Any]]) -> list[PatternRange]:

@@ -1,6 +1,6 @@
 """Check patterns: a key can serve them, they read only their entity's items, they have a docstring.
 
-ST102, ST303, ST501, ST502 and ST902. The linter calls patterns with samples and sends no query.
+ST102, ST107, ST303, ST501, ST502 and ST902. The linter calls patterns with samples and sends no query.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.recognition import are_related
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.patterns.pattern import BoundPattern, Pattern
 from solotable._entities.patterns.query import Query
 from solotable._expressions.evaluate import paths_of
@@ -19,7 +20,7 @@ from solotable.errors import DataError, DeclarationError
 from .findings import Finding, make_finding
 from .key_overlap import EntityPath, format_key
 from .keys import entity_keys
-from .pattern_ranges import PatternRange, ranges_of, unserved
+from .pattern_ranges import PatternRange, mixed_range, ranges_of, unserved
 from .sample_arguments import CannotSample, samples
 
 _FETCHED_AT_ONCE = 100
@@ -61,13 +62,15 @@ def _check(
     except Exception as error:  # noqa: BLE001 - a pattern is the user's code and may raise anything
         yield _cannot_check(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
         return
+    parts = [part for query in queries for part in query.parts]
     try:
-        ranges = ranges_of(queries)
+        ranges = ranges_of(parts)
         yield from [
             each
             for pattern_range in ranges
-            for each in _foreign_items(plan, pattern, pattern_range, by_index, [one.plan for one in queries])
+            for each in _foreign_items(plan, pattern, pattern_range, by_index, [one.plan for one in parts])
         ]
+        yield from _items_between(plan, pattern, queries, ranges)
     except DataError as error:
         yield _cannot_check(plan, pattern, _sentence(error))
         return
@@ -90,7 +93,7 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
             reason = unserved(part) or _unfiltered(part)
             if reason is not None:
                 raise _Unserved(reason)
-            queries.append(part)
+        queries.append(query)
     return queries
 
 
@@ -123,6 +126,39 @@ def _foreign_items(
             plan=owner,
             at=pattern.function,
         )
+
+
+def _items_between(
+    owner: Plan, pattern: Pattern, queries: Sequence[Query[Any]], ranges: Sequence[PatternRange]
+) -> Iterator[Finding]:
+    """Find the entities whose items sort between the parts of a mixed query, and in none of them."""
+    reported: set[tuple[str, str]] = set()
+    for query in queries:
+        between = mixed_range(query) if len(query.parts) > 1 else None
+        if between is None:
+            continue
+        for other in entity_keys(query.plan.table).get(between.parts[0].index, []):
+            name = (other.plan.name, other.path.name)
+            if (
+                name in reported
+                or any(are_related(part.plan, other.plan) for part in between.parts)
+                or any(each.overlap_with(other) for each in ranges)
+                or not between.may_contain(other)
+            ):
+                continue
+            assert isinstance(other.path.sort, TemplateLayout)
+            reported.add(name)
+            parts = " and ".join(dict.fromkeys(part.plan.name for part in between.parts))
+            yield make_finding(
+                "ST107",
+                "warning",
+                f"{owner.name}.{pattern.name} reads {parts} as one range, and {'.'.join(name)} "
+                f"({other.path.sort.template.text}) can sort between them: you pay for those items and the "
+                f"store drops them; choose literals that sort next to each other, add "
+                f"{other.plan.name} to the query, or read the entities with one query each.",
+                plan=owner,
+                at=pattern.function,
+            )
 
 
 def _collection_arguments(one: EntityPath, other: EntityPath) -> str:

@@ -6,17 +6,17 @@ DynamoDB reads one range of a partition. Items between the ranges of the parts a
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any
 
-from solotable._entities.keys.bounds import highest_with_prefix
+from solotable._entities.keys.bounds import order_of
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import KeyTerm
 from solotable._expressions.evaluate import evaluate
 from solotable._flows.scope import Scope
-from solotable._values import AttributeValue, Item, sort_key
+from solotable._values import Item
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
@@ -50,53 +50,6 @@ class MixedRead:
         return None
 
 
-def cover(ranges: Sequence[tuple[KeyTerm, ...]]) -> tuple[KeyTerm, ...]:
-    """Return the narrowest condition on the sort key that covers all ranges."""
-    first = ranges[0]
-    if all(terms == first for terms in ranges):
-        return first
-    shared = 0
-    while all(
-        len(terms) > shared and terms[shared] == first[shared] and terms[shared].operator == "="
-        for terms in ranges
-    ):
-        shared += 1
-    if any(len(terms) <= shared for terms in ranges):
-        return first[:shared]
-    ends = [_ends(terms[shared]) for terms in ranges]
-    lows, highs = [low for low, _ in ends if low], [high for _, high in ends if high]
-    low = min(lows, key=_order) if len(lows) == len(ends) else None
-    high = max(highs, key=_order) if len(highs) == len(ends) else None
-    name = first[shared].name
-    if low is not None and high is not None:
-        term = KeyTerm(name, "=", (low,)) if low == high else KeyTerm(name, "BETWEEN", (low, high))
-        return (*first[:shared], term)
-    if low is not None:
-        return (*first[:shared], KeyTerm(name, ">=", (low,)))
-    return first[:shared] if high is None else (*first[:shared], KeyTerm(name, "<=", (high,)))
-
-
-def _ends(term: KeyTerm) -> tuple[AttributeValue | None, AttributeValue | None]:
-    """Return the least and the greatest value of a term; None for no limit."""
-    value = term.values[0]
-    match term.operator:
-        case "=":
-            return value, value
-        case "begins_with":
-            high = highest_with_prefix(value["S"]) if "S" in value else None
-            return value, None if high is None else {"S": high}
-        case ">=" | ">":
-            return value, None
-        case "<=" | "<":
-            return None, value
-        case _:
-            return value, term.values[1]
-
-
-def _order(value: AttributeValue) -> Any:
-    return sort_key(*next(iter(value.items())))
-
-
 def _meets(term: KeyTerm, item: Item) -> bool:
     value = item.get(term.name)
     if value is None or value.keys() != term.values[0].keys():
@@ -107,8 +60,8 @@ def _meets(term: KeyTerm, item: Item) -> bool:
         )
         return bool(given.startswith(prefix))
     if term.operator == "BETWEEN":
-        low, high = map(_order, term.values)
-        return bool(low <= _order(value) <= high)
+        low, high = map(order_of, term.values)
+        return bool(low <= order_of(value) <= high)
     if term.operator == "=":
-        return bool(_order(value) == _order(term.values[0]))
-    return _ORDERS[term.operator](_order(value), _order(term.values[0]))
+        return bool(order_of(value) == order_of(term.values[0]))
+    return _ORDERS[term.operator](order_of(value), order_of(term.values[0]))

@@ -10,6 +10,7 @@ from typing import Any
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
+from solotable._entities.keys.bounds import cover
 from solotable._entities.keys.layout import is_empty
 from solotable._entities.patterns.conditions import check_joined
 from solotable._entities.patterns.query import MixedQuery, Query
@@ -28,7 +29,7 @@ from solotable._values import Item
 from solotable.errors import DataError, DeclarationError
 
 from .get import fetch
-from .mixed_query import MixedPart, MixedRead, cover
+from .mixed_query import MixedPart, MixedRead
 from .projection import (
     check_projection,
     has_attribute,

@@ -547,3 +547,86 @@ def test_the_parts_of_a_mixed_query_are_not_foreign() -> None:
             return Survey.key.query(tenant=tenant) | cls.key.query(tenant=tenant)
 
     assert of(table, "ST102") == []
+
+
+def mixed_of(sorts: dict[str, str], *, others: dict[str, str], choose: Any = None) -> list[str]:
+    """Return the messages of ST107 for a mixed query over keys, beside the keys of other entities."""
+    table = Table("Mixed")
+
+    def declare(name: str, sort: str) -> type[Entity]:
+        members = {
+            "__module__": __name__,
+            "__annotations__": {"repo": str, "number": int, "status": Literal["open", "shut"]},
+            "key": Key("REPO#{repo}", sort),
+        }
+        metaclass: Any = type(Entity)
+        declared: type[Entity] = metaclass(name, (Entity,), members, table=table)
+        return declared
+
+    parts = [declare(name, sort) for name, sort in sorts.items()]
+    for name, sort in others.items():
+        declare(name, sort)
+
+    def together(cls: Any, repo: str) -> Any:
+        """Both."""
+        found: Any = None
+        for part in parts:
+            query: Any = part.key.query(repo=repo)  # type: ignore[attr-defined]  # declared above
+            query = query if choose is None else choose(query)
+            found = query if found is None else found | query
+        return found
+
+    class Owner(Entity, table=table):
+        key = Key("OWNER#{owner}", "OWNER")
+        owner: str
+        both: ClassVar[Any] = made(together)
+
+    assert Owner.plan().patterns
+    return [finding.message for finding in of(table, "ST107")]
+
+
+def test_an_entity_between_the_parts_of_a_mixed_query_is_found() -> None:
+    sorts = {"Issue": "ISSUE#{number:06d}", "Repo": "REPO"}
+    [message] = mixed_of(
+        sorts, others={"Pull": "PR#{number:06d}", "Star": "STAR#{number:06d}", "Fork": "FORK"}
+    )
+    assert message.startswith("Owner.both reads Issue and Repo as one range, and Pull.key (PR#{number:06d})")
+
+
+@pytest.mark.parametrize(
+    ("sorts", "others"),
+    [
+        # They sort next to each other, or the other entity is before or behind both.
+        ({"Issue": "ISSUE#{number:06d}", "Repo": "ISSUES"}, {"Pull": "PR#{number:06d}"}),
+        ({"Issue": "B#{number:06d}", "Repo": "D"}, {"Early": "A#{number:06d}", "Late": "E"}),
+        # All keys of the range start with the same segment.
+        ({"Issue": "{repo}#B#{number:06d}", "Repo": "{repo}#D"}, {"Late": "{repo}#Z", "Early": "{repo}#A#1"}),
+        ({"Issue": "X#B#{number:06d}", "Repo": "X#D"}, {"Late": "Y#C#{number:06d}", "Short": "X"}),
+        ({"Issue": "B#{number:06d}", "Repo": "D"}, {"Pull": "{status}"}),
+        # One part contains the other.
+        ({"Issue": "X#{number:06d}", "Repo": "X#{number:06d}#Y"}, {"Pull": "PR"}),
+    ],
+)
+def test_an_entity_that_cannot_be_between_the_parts_is_not_reported(
+    sorts: dict[str, str], others: dict[str, str]
+) -> None:
+    assert mixed_of(sorts, others=others) == []
+
+
+@pytest.mark.parametrize(
+    ("sorts", "other"),
+    [
+        ({"Issue": "X#B#{number:06d}", "Repo": "X#D"}, "X#C"),
+        ({"Issue": "m#{number:06d}", "Repo": "p"}, "{status}"),
+        ({"Issue": "B#{number:06d}", "Repo": "D"}, "C{repo}"),
+    ],
+)
+def test_a_key_whose_fields_can_place_it_between_the_parts_is_reported(
+    sorts: dict[str, str], other: str
+) -> None:
+    assert len(mixed_of(sorts, others={"Other": other})) == 1
+
+
+def test_ranges_of_the_parts_bound_the_mixed_query() -> None:
+    sorts = {"Issue": "A#{number:06d}", "Repo": "A#{number:06d}#X"}
+    assert mixed_of(sorts, others={"Pull": "A"}, choose=lambda query: query.since(number=5)) == []
