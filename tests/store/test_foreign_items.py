@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
@@ -203,6 +203,41 @@ def test_an_item_under_another_key_than_its_fields_derive_is_not_read(
     with pytest.raises(StoredDataError, match="derive another key"):
         list(db.admin().scan(Resident, budget=10))
     assert opening.raw(people) == [stored]
+
+
+visits = Table("Visits", indexes=[Index("GSI1")])
+
+
+class Visit(Entity, table=visits):
+    key = Key("VISITS#{at:day}", "{at:s}#{visit_id}", shards=4)
+    by_id = Key("VISIT#{visit_id}", "VISIT", index="GSI1")
+    at: datetime
+    visit_id: str
+
+
+@pytest.mark.parametrize("where", ["shard", "bucket", "no such shard"])
+def test_an_item_in_another_shard_or_bucket_than_its_fields_choose_is_not_read(
+    opening: Opening, where: str
+) -> None:
+    """An update of it would not find it, and a put would add a second item."""
+    db = opening(visits)
+    visit = db.put(Visit(at=datetime(2026, 11, 16, 12, tzinfo=UTC), visit_id="v"))
+    [written] = opening.raw(visits)
+    assert db.first(Visit.by_id.query(visit_id="v")) == visit
+    db.delete(visit)
+    shard = int(written["PK"]["S"][-2:])
+    partition = {
+        "shard": f"VISITS#2026-11-16#{(shard + 1) % 4:02d}",
+        "bucket": f"VISITS#2026-11-17#{shard:02d}",
+        "no such shard": "VISITS#2026-11-16#99",
+    }[where]
+    stored: Item = {**written, "PK": {"S": partition}}
+    opening.plant(visits, stored)
+    with pytest.raises(StoredDataError, match="derive another key"):
+        db.first(Visit.by_id.query(visit_id="v"))
+    with pytest.raises(StoredDataError, match="derive another key"):
+        list(db.admin().scan(Visit, budget=10))
+    assert opening.raw(visits) == [stored]
 
 
 @pytest.mark.parametrize("name", ["zoe", "Eric Johnson", "a#b", "50%", "é-x", "a@b.c", "0"])

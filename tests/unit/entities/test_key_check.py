@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from solotable import Entity, Epoch, Iso, Key, KeyFormat, Table
+from solotable import Attr, Entity, Epoch, Iso, Key, KeyFormat, Table
 from solotable._entities.declare.plan import Plan
 from solotable.errors import StoredDataError
 
@@ -63,6 +63,39 @@ class NativeEpoch(Entity, table=Table("NativeEpoch", partition="name", sort="at:
     at: Annotated[datetime, Epoch("s")]
 
 
+class Sharded(Entity, table=PLAIN):
+    key = Key("FEED#{feed}", "POST#{post_id}", shards=8)
+    feed: str
+    post_id: str
+
+
+class Hourly(Entity, table=PLAIN):
+    key = Key("LOG#{at:hour}", "AT#{at}", shards=4)
+    at: datetime
+
+
+class Daily(Entity, table=PLAIN):
+    key = Key("DAY#{at:day}", "{at:ms}#{name}")
+    at: datetime
+    name: str
+
+
+class Monthly(Entity, table=PLAIN):
+    key = Key("MONTH#{on:month}", "{on}")
+    on: date
+
+
+class Event(Entity, table=PLAIN):
+    key = Key("EVENT#{event_id:day}", "{event_id}")
+    event_id: str
+
+
+class ShardedKeyOnly(Entity, table=PLAIN):
+    key = Key("BOX#{box}", "SLOT#{slot}", shards=8)
+    box: str
+    slot: Annotated[str, Attr(stored=False)]
+
+
 def millisecond(number: int) -> datetime:
     return AT.replace(microsecond=number * 1000)
 
@@ -75,6 +108,11 @@ ENTITIES = [
     Marked(number=uuid.UUID(int=7), iso=millisecond(120), epoch=AT),
     Amount(price=Decimal("12.50")),
     Folded(name="Eric Johnson", number=7),
+    Sharded(feed="f", post_id="p7"),
+    Hourly(at=AT),
+    Daily(at=millisecond(5), name="n"),
+    Monthly(on=AT.date()),
+    Event(event_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 ]
 
 
@@ -127,3 +165,42 @@ def test_an_attribute_key_in_another_form_is_rejected(entity: Any, stored: Any) 
     plan.check_key(item, entity)
     with pytest.raises(StoredDataError, match="derive another key"):
         plan.check_key(item | stored, entity)
+
+
+@pytest.mark.parametrize("entity", [Sharded(feed="f", post_id="p7"), ShardedKeyOnly(box="b", slot="s7")])
+def test_only_the_shard_that_the_fields_choose_is_accepted(entity: Any) -> None:
+    plan, item = plan_of(entity), entity.to_item()
+    text, _, shard = item["PK"]["S"].rpartition("#")
+    plan.check_key(item, entity)
+    for number in (f"{each:02d}" for each in range(100)):
+        other = {**item, "PK": {"S": f"{text}#{number}"}}
+        if number == shard:
+            plan.check_key(other, entity)
+        else:
+            with pytest.raises(StoredDataError, match="derive another key"):
+                plan.check_key(other, entity)
+
+
+@pytest.mark.parametrize(
+    ("entity", "stored"),
+    [
+        (Hourly(at=AT), "LOG#2026-11-16T13#"),
+        (Daily(at=AT, name="n"), "DAY#2026-11-17"),
+        (Monthly(on=AT.date()), "MONTH#2026-10"),
+        (Event(event_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"), "EVENT#2016-07-31"),
+    ],
+)
+def test_only_the_bucket_of_the_time_is_accepted(entity: Any, stored: str) -> None:
+    plan, item = plan_of(entity), entity.to_item()
+    shard = item["PK"]["S"][-2:] if stored.endswith("#") else ""
+    with pytest.raises(StoredDataError, match="derive another key"):
+        plan.check_key({**item, "PK": {"S": stored + shard}}, entity)
+
+
+def test_the_bucket_of_a_time_in_another_zone_is_that_of_its_time_in_utc() -> None:
+    at = datetime(2026, 11, 16, 23, 30, tzinfo=UTC)
+    entity = Daily(at=at, name="n")
+    item = entity.to_item() | {"at": {"S": "2026-11-17T01:30:00+02:00"}}
+    Daily.plan().check_key(item, entity)
+    with pytest.raises(StoredDataError, match="derive another key"):
+        Daily.plan().check_key(item | {"PK": {"S": "DAY#2026-11-17"}}, entity)

@@ -1,14 +1,15 @@
 """Compile a fast check that the stored primary key of an item is the one that its attributes derive.
 
 Every item that is read runs through it, so it compares texts where it can. It may answer no for a correct
-key, whose exact check is slower. Sharded partitions, time buckets and fields that only the key has are not
-compared. An attribute that is a key itself must be stored as the model would store it.
+key, whose exact check is slower. A shard must be the one that the fields choose, and a time bucket the one of
+the field's time. Fields that only the key has are not compared. An attribute that is a key itself must be
+stored as the model would store it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -29,6 +30,8 @@ from .parts.codecs import (
     TimestampCodec,
     UuidCodec,
 )
+from .parts.time_buckets import BucketCodec
+from .sharding import Sharding
 
 KeyCheck = Callable[[Item], bool]
 
@@ -67,7 +70,7 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
     """Return the comparisons of a key, and add the functions in them to `names`."""
     if isinstance(layout, AttributeLayout):
         return _attribute_terms(layout, names)
-    if not isinstance(layout, TemplateLayout) or layout.sharding is not None or layout.bucket is not None:
+    if not isinstance(layout, TemplateLayout):
         return []
     texts: list[str] = []
     terms: list[str] = []
@@ -84,6 +87,10 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
             terms.append(f"((v{len(terms)} := {value}).isalnum() or plain(v{len(terms)}) is not None)")
         elif attribute.kind == "S" and type(codec) in (DateCodec, UuidCodec):
             texts.append(value)
+        elif attribute.kind == "S" and type(codec) is BucketCodec and codec.source != "ULID":
+            # Every size of bucket is the start of a time's text in UTC.
+            end = "" if codec.source == "date" else "Z"
+            texts.append(f"({value}[:{codec.width}] if {value}.endswith({end!r}) else {_NO_KEY!r})")
         elif attribute.kind == "S" and type(codec) is TimestampCodec and codec.offset == "Z":
             texts.append(_COARSER[codec.precision].format(value))
         elif attribute.kind == "N" and type(codec) is DigitsCodec and not codec.signed:
@@ -91,7 +98,25 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
         else:
             names[f"text{len(names)}"] = _encoder(attribute, codec)
             texts.append(f"text{len(names) - 1}(item[{attribute.wire!r}])")
+    if layout.sharding is not None:
+        chosen_by = [attributes[name] for name in layout.sharding.fields]
+        if not all(each.stored for each in chosen_by):
+            return ["False"]  # only the exact check knows the fields that choose the shard
+        names["shard"] = _shard_text(layout.sharding, chosen_by)
+        texts.append("shard(item)")
     return [*terms, f"item[{layout.attribute!r}]['S'] == {' + '.join(texts)}"]
+
+
+def _shard_text(sharding: Sharding, chosen_by: Sequence[Attribute]) -> Callable[[Item], str]:
+    """Return the function from an item to the end of its partition key."""
+
+    def text(item: Item) -> str:
+        try:
+            return sharding.suffix({each.field: each.decode(item[each.wire]) for each in chosen_by})
+        except (DataError, *CODEC_ERRORS):
+            return _NO_KEY
+
+    return text
 
 
 def _attribute_terms(layout: AttributeLayout, names: dict[str, Any]) -> list[str]:

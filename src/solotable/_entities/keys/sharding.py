@@ -49,7 +49,7 @@ class Sharding:
                 f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; use a query, or "
                 f"declare shard_by= with fields that you pass."
             )
-        return text + self._suffix(values, self.shards)
+        return text + self.suffix(values)
 
     def partitions(self, text: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return every partition key that items with these arguments may have, in the order of the shards."""
@@ -58,6 +58,10 @@ class Sharding:
             return tuple(dict.fromkeys(text + self._suffix(arguments, count) for count in counts))
         unsharded = [text] if self.was == 1 else []
         return (*unsharded, *(f"{text}#{number:02d}" for number in range(max(counts))))
+
+    def suffix(self, values: Mapping[str, Any]) -> str:
+        """Return the end of the partition key of an item with these values, such as `#05`."""
+        return self._suffix(values, self.shards)
 
     def _suffix(self, values: Mapping[str, Any], count: int) -> str:
         if count == 1:
