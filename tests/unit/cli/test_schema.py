@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from solotable import Table
+from solotable._entities.schema.export import cloudformation, requests, terraform
 from solotable._protocol.requests import Control
 from solotable.cli.design import schema
 from solotable.engines import sqlite
@@ -166,3 +168,22 @@ def test_terraform(run: Run) -> None:
     assert [each["attribute_name"] for each in several["key_schema"]] == ["house", "state", "floor", "door"]
     assert "hash_key" not in several
     assert "GSI1: keys of several attributes need the AWS provider 6.29" in ran.err
+
+
+def test_the_stream_is_exported_in_the_form_of_each_tool() -> None:
+    """Terraform: stream_enabled and stream_view_type. CloudFormation: StreamViewType alone."""
+    table = Table("Feed", stream=True)
+    [created] = requests([(table, "Feed")])["Tables"]
+    assert created["CreateTable"]["StreamSpecification"] == {
+        "StreamEnabled": True,
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }
+    made = terraform([(table, "Feed")])["resource"]["aws_dynamodb_table"]["Feed"]
+    assert (made["stream_enabled"], made["stream_view_type"]) == (True, "NEW_AND_OLD_IMAGES")
+    properties = cloudformation([(table, "Feed")])["Resources"]["Feed"]["Properties"]
+    assert properties["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+    without = [(Table("Plain"), "Plain")]
+    assert not any(
+        name.startswith("stream") for name in terraform(without)["resource"]["aws_dynamodb_table"]["Plain"]
+    )
+    assert "StreamSpecification" not in cloudformation(without)["Resources"]["Plain"]["Properties"]

@@ -1,7 +1,7 @@
 """Export tables to CloudFormation, Terraform and DynamoDB requests, as JSON.
 
-The export contains keys, indexes, time to live and on-demand billing. Add backups, encryption and tags, and
-for Terraform the stream, in the template that includes it.
+The export contains keys, indexes, time to live, the stream and on-demand billing. Add backups, encryption and
+tags in the template that includes it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
     resources = {}
     for table, name in tables:
         properties = table.definition(name)
+        if stream := properties.get("StreamSpecification"):
+            # CloudFormation has no StreamEnabled: a stream that is specified is enabled.
+            properties["StreamSpecification"] = {"StreamViewType": stream["StreamViewType"]}
         if table.ttl is not None:
             properties["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
         resources[_NOT_ALPHANUMERIC.sub("", name) or "Table"] = {
@@ -86,6 +89,9 @@ def _terraform_table(table: Table, name: str) -> dict[str, Any]:
         exported["local_secondary_index"] = [
             _index(each, {"range_key": _keys(each["KeySchema"])["range_key"]}) for each in indexes
         ]
+    if stream := wanted.get("StreamSpecification"):
+        exported["stream_enabled"] = True
+        exported["stream_view_type"] = stream["StreamViewType"]
     if table.ttl is not None:
         exported["ttl"] = {"attribute_name": table.ttl, "enabled": True}
     return exported
