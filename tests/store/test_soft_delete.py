@@ -526,3 +526,36 @@ def test_a_view_of_an_index_that_does_not_project_the_expiry_hides_what_is_expir
     db.create(Note(note_id="a", name="A", expires=datetime(2001, 1, 1, tzinfo=UTC)))
     db.create(Note(note_id="b", name="B"))
     assert names(db.all(Note.by_kind.query().select(Brief))) == ["B"]
+
+
+@pytest.mark.parametrize(
+    ("projection", "before"),
+    [("KEYS_ONLY", 1), (["parcel_id", "size", "_deleted_at"], 1), (["parcel_id", "size"], 2)],
+    ids=str,
+)
+def test_a_backfill_removes_the_keys_that_a_delete_by_an_older_release_leaves(
+    opening: Opening, projection: Any, before: int
+) -> None:
+    """Without the time of the delete in the index, the entity is visible there until then (ST304)."""
+    table = Table("Narrow", indexes=[Index("GSI1", projection=projection)])
+
+    class Parcel(Entity, table=table):
+        key = Key("PARCEL#{parcel_id}", "PARCEL")
+        by_size = Key("SIZE", "{parcel_id}", index="GSI1")
+        deletion = SoftDelete(grace=timedelta(days=30))
+        parcel_id: str
+        size: int = 1
+
+    db = opening(table)
+    for parcel_id in ("1", "2"):
+        db.put(Parcel(parcel_id=parcel_id))
+    db.delete(Parcel, parcel_id="1")
+    (deleted,) = (item for item in opening.raw(table) if item["PK"] == {"S": "PARCEL#1"})
+    opening.plant(table, {**deleted, "GSI1PK": {"S": "SIZE"}, "GSI1SK": {"S": "1"}})
+    query = Parcel.by_size.query()
+    assert (db.count(query), len(list(db.all(query)))) == (before, before)
+    done = backfill(opening.beside(table).admin(), Parcel, budget=100)
+    assert (done.tally.reindexed, done.problems) == (1, ())
+    assert (db.count(query), len(list(db.all(query)))) == (1, 1)
+    db.undelete(Parcel, parcel_id="1")
+    assert db.count(query) == 2

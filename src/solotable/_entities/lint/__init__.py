@@ -12,7 +12,7 @@ from .findings import CODES, ON_REQUEST, Finding, Severity
 from .keys import check_keys, entity_keys
 from .partitions import check_partitions
 from .patterns import check_patterns
-from .storage import check_attributes, check_indexes, check_nesting, check_stamps
+from .storage import check_attributes, check_deletion, check_indexes, check_nesting, check_stamps
 
 __all__ = ["CODES", "ON_REQUEST", "Finding", "Severity", "lint"]
 
@@ -25,5 +25,6 @@ def lint(table: Table) -> list[Finding]:
         findings += check_partitions(plan)
         findings += check_patterns(plan, by_index)
         findings += check_attributes(plan)
+        findings += check_deletion(plan)
         findings += check_stamps(plan)
     return sorted(dict.fromkeys(findings), key=lambda each: (each.code, each.entity or "", each.message))

@@ -30,6 +30,7 @@ CODES: Final = {
     "ST301": "no entity uses an index",
     "ST302": "all fields of an index key may be None",
     "ST303": "an index lacks attributes that a pattern returns",
+    "ST304": "an index does not say which entities are deleted",
     "ST401": "an attribute's name is a reserved word",
     "ST402": "nested values in a flat table",
     "ST403": "the library of an adopted table cannot read the entity",

@@ -1,4 +1,4 @@
-"""Unused indexes, absent index keys, reserved names, nested values, missing stamps (ST3, ST4)."""
+"""Unused and incomplete indexes, reserved names, nested values, missing stamps (ST3, ST4)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.syntax.reserved_words import RESERVED
 
 from .findings import Finding, make_finding
@@ -39,6 +40,26 @@ def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityPath]])
                 f"{plan.name}.{path.name} is not in index {key.index!r} if {' or '.join(parts)} is None, "
                 f"and {'it' if len(parts) == 1 else 'each'} may be None; make "
                 f"{'it' if len(parts) == 1 else 'them'} required, unless the index is meant to be sparse.",
+                plan=plan,
+            )
+
+
+def check_deletion(plan: Plan) -> Iterator[Finding]:
+    """Find indexes in which a soft delete by an older release would not be seen."""
+    if plan.deletion is None:
+        return
+    for path in plan.indexes:
+        index = path.index
+        # KEYS_ONLY lacks the tag too, so the store reads the items from the table.
+        if index is None or isinstance(index.projection, str) or not path.derived:
+            continue
+        if DELETED_AT not in plan.table.projection(index)["NonKeyAttributes"]:
+            yield make_finding(
+                "ST304",
+                "note",
+                f"Index {index.name!r} does not project {DELETED_AT}, so while a release runs that does not "
+                f"know {plan.name}.{path.name}, its soft deletes stay visible there; add {DELETED_AT!r} to "
+                f"the projection, or run a backfill when that release is gone.",
                 plan=plan,
             )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
+
+import pytest
 
 import solotable
 from solotable._entities.declare.entity import Entity
@@ -13,6 +15,7 @@ from solotable._entities.declare.fields import Attr, Created, Json, Updated
 from solotable._entities.declare.table import Index, Table
 from solotable._entities.keys.key import Key
 from solotable._entities.lint import CODES, Finding, lint
+from solotable._entities.traits.soft_delete import SoftDelete
 
 PAGE = Path(solotable.__file__).parents[2] / "docs" / "reference" / "lint.md"
 
@@ -140,3 +143,28 @@ def test_every_code_is_documented_and_every_documented_code_exists() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^### (ST\d+): ", text, re.MULTILINE) == list(CODES)
     assert all(f"### {code}: {title}" in text for code, title in CODES.items())
+
+
+@pytest.mark.parametrize(
+    ("projection", "found"),
+    [("ALL", 0), ("KEYS_ONLY", 0), (["size"], 1), (["size", "_deleted_at"], 0)],
+    ids=str,
+)
+def test_an_index_without_the_time_of_a_soft_delete_is_noted(projection: Any, found: int) -> None:
+    table = Table("Narrow", indexes=[Index("GSI1", projection=projection)])
+
+    class Parcel(Entity, table=table):
+        key = Key("PARCEL#{parcel_id}", "PARCEL")
+        by_size = Key("SIZE#{size:03d}", "{parcel_id}", index="GSI1")
+        deletion = SoftDelete(grace=timedelta(days=30))
+        parcel_id: str
+        size: int
+
+    class Plain(Entity, table=table):
+        key = Key("PLAIN#{name}", "PLAIN")
+        by_name = Key("NAME#{name}", "NAME", index="GSI1")
+        name: str
+
+    assert Parcel.plan().name, Plain.plan().name
+    findings = [each for each in lint(table) if each.code == "ST304"]
+    assert [(each.severity, each.entity) for each in findings] == [("note", "Parcel")] * found
