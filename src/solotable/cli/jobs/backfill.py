@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,46 +11,27 @@ from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.arguments import find_plan
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
+from solotable.cli.options.scan import budget_option, rate_option, segments_option
 from solotable.cli.output import json_option, note, plural, print_json, print_table
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
     from solotable.jobs.backfill import Progress
 
-_BUDGET = 1_000_000_000
-CommandT = Callable[..., Any]
-
-
-def _budget_option(command: CommandT) -> CommandT:
-    return click.option(
-        "--budget",
-        type=click.IntRange(1),
-        default=_BUDGET,
-        help="Read at most this many items. Default: the whole table.",
-    )(command)
-
 
 @click.command("backfill", epilog="Example: solotable backfill Profile -m models.py -d app.db --rate 100")
 @click.argument("entity")
 @models_option
 @db_option
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Use at most this many capacity units per second."
-)
-@click.option(
-    "--segments",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Scan the table in this many parallel segments.",
-)
+@rate_option
+@segments_option()
 @click.option("--dry-run", is_flag=True, help="Count the items that would be rewritten; write nothing.")
 @click.option(
     "--resume/--restart",
     default=True,
     help="Continue an unfinished run (the default), or start over.",
 )
-@_budget_option
+@budget_option()
 @json_option
 def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     entity: str,
@@ -106,7 +86,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
 @click.argument("entities", nargs=-1, metavar="[ENTITY]...")
 @models_option
 @db_option
-@_budget_option
+@budget_option()
 @json_option
 def versions(
     entities: tuple[str, ...], models: str | None, db: str | None, budget: int, as_json: bool

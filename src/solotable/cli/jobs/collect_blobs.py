@@ -11,6 +11,7 @@ import click
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
+from solotable.cli.options.scan import budget_option, rate_option, segments_option
 from solotable.cli.output import json_option, note, plural, print_json
 from solotable.cli.progress import progress
 
@@ -18,22 +19,12 @@ if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
     from solotable.jobs.collect_blobs import BlobCollection
 
-_BUDGET = 1_000_000_000
-
 
 @click.command("collect-blobs", epilog="Example: solotable collect-blobs -m models.py -d app.db --dry-run")
 @models_option
 @db_option
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Use at most this many capacity units per second."
-)
-@click.option(
-    "--segments",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Scan the table in this many parallel segments, and delete as many objects at a time.",
-)
+@rate_option
+@segments_option(also=", and delete as many objects at a time")
 @click.option("--dry-run", is_flag=True, help="Count the objects that would be deleted; delete nothing.")
 @click.option(
     "--grace-hours",
@@ -44,12 +35,7 @@ _BUDGET = 1_000_000_000
 )
 @click.option("--of-tenant", help="Only the objects of this tenant, such as an erased one.")
 @click.option("--allow-all", is_flag=True, help="Delete also if no item refers to any object.")
-@click.option(
-    "--budget",
-    type=click.IntRange(1),
-    default=_BUDGET,
-    help="Read at most this many items, and delete nothing if there are more. Default: the whole table.",
-)
+@budget_option(also=", and delete nothing if there are more")
 @json_option
 def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     models: str | None,

@@ -11,6 +11,7 @@ import click
 
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
+from solotable.cli.options.scan import budget_option, rate_option, segments_option
 from solotable.cli.output import json_option, note, plural, print_json
 from solotable.cli.progress import progress
 
@@ -18,30 +19,15 @@ if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
     from solotable.jobs.tag_items import TagReport
 
-_BUDGET = 1_000_000_000
-
 
 @click.command("tag", epilog="Example: solotable tag -m models.py -d aws://Instagram --dry-run")
 @click.argument("table", required=False)
 @models_option
 @db_option
 @click.option("--dry-run", is_flag=True, help="Count which entities the items match; write nothing.")
-@click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Use at most this many capacity units per second."
-)
-@click.option(
-    "--segments",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Scan the table in this many parallel segments.",
-)
-@click.option(
-    "--budget",
-    type=click.IntRange(1),
-    default=_BUDGET,
-    help="Read at most this many items. Default: the whole table.",
-)
+@rate_option
+@segments_option()
+@budget_option()
 @click.option(
     "--checkpoint",
     type=click.Path(dir_okay=False, path_type=Path),
