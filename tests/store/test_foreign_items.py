@@ -57,6 +57,13 @@ UNTAGGED: Item = {
 NEWER: Item = {**UNTAGGED, "_type": {"S": "Robot"}}
 
 
+def test_the_error_says_how_to_recognise_items_without_a_tag(opening: Opening) -> None:
+    db = opening(people)
+    opening.plant(people, UNTAGGED)
+    with pytest.raises(UnknownEntity, match=r"has no type tag \(_type\); add it with `solotable tag`, or"):
+        db.get(Person, name="zoe")
+
+
 @pytest.fixture
 def db(opening: Opening) -> Database:
     return opening(people)

@@ -274,13 +274,17 @@ class Scope:
 def unknown_entity(table: Table, item: Item) -> UnknownEntity:
     """Return the error for an item that no entity of its table matches."""
     tag = tag_of(table, item)
-    if table.tag is not None and (table.tag_required or tag is not None):
-        why = f"has the type tag {tag!r} ({table.internal_tag}), which no entity has"
+    remedy = "import the module that declares it, or repair the item"
+    if table.tag is not None and tag is not None:
+        why = f"has the type tag {tag!r} ({table.tag}), which no entity has"
+    elif table.tag_required:
+        why = f"has no type tag ({table.tag})"
+        remedy = "add it with `solotable tag`, or declare tag_required=False to recognise items by their keys"
     else:
         key = {name: item.get(name) for name in table.key_names}
         why = f"has the key {key}, which matches the key of no entity"
     return UnknownEntity(
-        f"An item of table {table.name!r} {why}; import the module that declares it, or repair the item. "
+        f"An item of table {table.name!r} {why}; {remedy}. "
         f'A read of several items can skip it: unknown="skip".',
         tag=tag,
         item=item,
