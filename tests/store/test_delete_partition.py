@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import (
+    ANY,
     FROM_SCOPE,
     Counted,
     Counter,
@@ -70,6 +71,16 @@ class Note(Entity, table=carts):
 
     key = Key("ORG#{org}#CART#{cart}", "NOTE#{number:04d}")
     deletion = SoftDelete(grace=timedelta(days=3))
+    org: str = FROM_SCOPE
+    cart: str
+    number: int
+
+
+class Tip(Entity, table=carts):
+    """Counted at its cart, without a version."""
+
+    key = Key("ORG#{org}#CART#{cart}", "TIP#{number:04d}")
+    counted = Counted(Cart, "lines")
     org: str = FROM_SCOPE
     cart: str
     number: int
@@ -160,6 +171,30 @@ def test_rows_that_change_meanwhile_are_kept(db: Store, opening: Opening) -> Non
         assert (done.deleted, done.changed) == ({"Line": 1}, 1)
         assert db.require(Line, cart="c", number=3).state == "new"
     assert db.get(Line, cart="c", number=4) is None
+
+
+@pytest.mark.parametrize("entity", [Gift, Note, Tip])
+def test_rows_that_another_caller_deletes_first_are_not_counted(
+    db: Store, opening: Opening, entity: type[Any]
+) -> None:
+    other = opening.beside(carts).tenant("acme")
+    for number in range(3):
+        db.put(Tip(cart="c", number=number))
+    before = db.require(Cart, cart="c").lines
+    version = {"version": ANY} if entity is Gift else {}
+
+    def step_in(request: Any) -> None:
+        # After the query has read all three rows, before the first of them is deleted.
+        if not isinstance(request, Query):
+            opening.spy.before = None
+            for number in (0, 1):
+                other.delete(entity, cart="c", number=number, **version)
+
+    opening.spy.before = step_in
+    done = db.delete_partition(entity.key.query(cart="c"))
+    assert (done.deleted, done.changed, done.read) == ({entity.__name__: 1}, 0, 3)
+    assert db.count(entity.key.query(cart="c")) == 0
+    assert db.require(Cart, cart="c").lines == before - (3 if entity is not Note else 0)
 
 
 def test_a_filter_is_a_condition_of_the_delete(db: Store, opening: Opening) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
@@ -36,7 +36,8 @@ _DELETE = b" delete"
 class PartitionDeletion:
     """What `delete_partition` did so far; with `dry_run`, what it would do."""
 
-    #: Deleted items by entity; `item` for those of a raw deletion.
+    #: Deleted items by entity; `item` for those of a raw deletion. A batch also counts what another writer
+    #: deletes at the same time.
     deleted: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
     #: Items that no entity matches; they are kept.
@@ -172,10 +173,11 @@ def _delete_rows(
         elif condition is None and _is_plain(plan):
             together.append({name: item[name] for name in plan.primary.names})
             deleted[plan.name] += 1
-        elif (yield from _delete_one(scope, plan, entity, condition)):
-            deleted[plan.name] += 1
         else:
-            changed += 1
+            outcome = yield from _delete_one(scope, plan, entity, condition)
+            if outcome == "deleted":
+                deleted[plan.name] += 1
+            changed += outcome == "changed"
     if together:
         yield from delete_items(scope, prepared.plan.table, together)
     state = replace(
@@ -188,15 +190,17 @@ def _delete_rows(
     return state, batch.last_key
 
 
-def _delete_one(scope: Scope, plan: Plan, entity: Entity, condition: Condition | None) -> Flow[bool]:
-    """Delete an entity with its derived writes; return False if it no longer meets the condition."""
+def _delete_one(
+    scope: Scope, plan: Plan, entity: Entity, condition: Condition | None
+) -> Flow[Literal["deleted", "changed", "gone"]]:
+    """Delete an entity with its derived writes, unless another writer has changed or deleted it."""
     given = {name: getattr(entity, name) for name in plan.primary.parts}
     version = None if plan.version is None else ANY
     try:
-        yield from delete_entity(scope, plan, given, version=version, mine=entity, where=condition)
+        former = yield from delete_entity(scope, plan, given, version=version, mine=entity, where=condition)
     except ConditionFailed:
-        return False
-    return True
+        return "changed"
+    return "gone" if former is None else "deleted"
 
 
 def _is_plain(plan: Plan) -> bool:
