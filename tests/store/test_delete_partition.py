@@ -181,7 +181,7 @@ def test_rows_that_another_caller_deletes_first_are_not_counted(
     for number in range(3):
         db.put(Tip(cart="c", number=number))
     before = db.require(Cart, cart="c").lines
-    version = {"version": ANY} if entity is Gift else {}
+    version: dict[str, Any] = {"version": ANY} if entity is Gift else {}
 
     def step_in(request: Any) -> None:
         # After the query has read all three rows, before the first of them is deleted.
