@@ -15,7 +15,7 @@ from typing import Any
 
 from solotable._protocol.json_codec import dumps, loads
 from solotable._values import Item
-from solotable.errors import CursorRejected, DeclarationError
+from solotable.errors import CursorRejected, DataError, DeclarationError
 
 _VERSION = 1
 _DIGEST_BYTES = 32
@@ -86,6 +86,9 @@ class CursorSigner:
 
 
 def _decode(cursor: str) -> bytes:
+    given: object = cursor
+    if not isinstance(given, str):
+        raise DataError(f"cursor= takes the text of a page's cursor, got {type(given).__name__}.")
     if len(cursor) > LONGEST_CURSOR:
         raise CursorRejected(_REJECTED)
     try:

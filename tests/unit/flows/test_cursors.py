@@ -8,7 +8,7 @@ import pytest
 
 from solotable._flows.cursors import LONGEST_CURSOR, CursorSigner
 from solotable._values import Item
-from solotable.errors import CursorRejected, DeclarationError
+from solotable.errors import CursorRejected, DataError, DeclarationError
 
 SECRET = b"a secret of enough bytes"
 #: Control characters are six bytes each in JSON.
@@ -48,3 +48,11 @@ def test_a_longer_text_is_rejected_without_a_look_at_it() -> None:
 def test_secrets_are_needed_and_have_a_least_length(secrets: tuple[bytes, ...]) -> None:
     with pytest.raises(DeclarationError, match="at least 16 bytes"):
         cursor_signer(*secrets)
+
+
+@pytest.mark.parametrize("cursor", [b"AAAA", 7, {"PK": {"S": "a"}}])
+def test_a_cursor_of_another_type_is_named(cursor: Any) -> None:
+    with pytest.raises(
+        DataError, match=r"^cursor= takes the text of a page's cursor, got (bytes|int|dict)\.$"
+    ):
+        cursor_signer(SECRET).verify(cursor, b"query")
