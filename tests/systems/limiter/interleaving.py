@@ -227,10 +227,8 @@ class World:
         total = Fraction(0)
         for item in items.values():
             state = decode_state(item, now)
-            token_bucket = state.rules.token_buckets[self.limit.name]
-            total += Fraction(
-                token_bucket.credits(state.used[self.limit.name], now), token_bucket.price << state.level
-            )
+            meter = state.rules.meters[self.limit.name]
+            total += Fraction(meter.credits(state.used[self.limit.name], now), meter.price << state.level)
         return total
 
     def counted(self, items: dict[int, Item]) -> int:
@@ -258,5 +256,5 @@ class World:
                 "at",
                 "writes",
             } <= item.keys()
-            assert set(state.used) == set(state.rules.token_buckets)
+            assert set(state.used) == set(state.rules.meters)
             assert ("expires" in item) == (levels[shard] == 0)

@@ -18,7 +18,8 @@ from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.admin.limits import LONGEST_PERIOD_SECONDS, MOST_TOKENS, limits_of
-from solotable.systems.limiter.buckets.token_bucket import TokenBucket, rules_from, rules_of
+from solotable.systems.limiter.meters.rules import rules_from, rules_of
+from solotable.systems.limiter.meters.token_bucket import TokenBucket
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import START, Clock
 

@@ -20,7 +20,7 @@ from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.buckets.token_bucket import TokenBucket
+from solotable.systems.limiter.meters.token_bucket import TokenBucket
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import Usage, UsageRow, UsageSummary, Window
 from solotable.systems.limiter.usage import windows as w

@@ -141,14 +141,14 @@ def _facts(found: Bucket) -> dict[str, Any]:
 
 
 def _limits(found: Bucket, now: int) -> list[dict[str, Any]]:
-    from solotable.systems.limiter.buckets.token_bucket import rules_from
+    from solotable.systems.limiter.meters.rules import rules_from
 
     rows = []
-    for name, token_bucket in rules_from(found.rules, found.revision).token_buckets.items():
-        used, consumed = found.amount(token_bucket.used), found.amount(token_bucket.consumed) or 0
+    for name, meter in rules_from(found.rules, found.revision).meters.items():
+        used, consumed = found.amount(meter.used), found.amount(meter.consumed) or 0
         if used is None:
-            used = token_bucket.full(now)
-        left = token_bucket.tokens(used, now, found.level)
+            used = meter.full(now)
+        left = meter.tokens(used, now, found.level)
         rows.append({"limit": name, "available": left / _MILLI, "consumed": consumed / _MILLI})
     return rows
 

@@ -109,7 +109,7 @@ class LeaseState:
             raise LeaseExpired
         if not self._grants:
             return
-        known = self._grants[0].taken[0].charge.rules.token_buckets
+        known = self._grants[0].taken[0].charge.rules.meters
         pending = dict(self._pending)
         for name, amount in amounts_by_limit(known, amounts, signed=True).items():
             taken = self._consumed.get(name, 0) + pending.get(name, 0)

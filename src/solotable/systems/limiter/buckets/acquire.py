@@ -33,12 +33,12 @@ from solotable.systems.limiter.errors import (
     NoLimits,
     RateLimitExceeded,
 )
+from solotable.systems.limiter.meters.rules import Rules, rules_of
 
 from .bucket import ShardState
 from .charge import BucketWriter, Charge, ChargeRefused, RulesOutdated, cached_refusal
 from .local_cache import CachedBucket
 from .shards import TakenTokens, charge_one, read_shards, settle, take
-from .token_bucket import Rules, rules_of
 
 #: How often the limits of a call may change before it is given up.
 _ROUNDS = 4
@@ -68,10 +68,10 @@ class Target:
         """Return the status of every limit by the state of a shard."""
         rules = self.charge.rules
         is_current = state is not None and state.text == rules.text
-        for name, token_bucket in rules.token_buckets.items():
+        for name, meter in rules.meters.items():
             available = None
             if state is not None and is_current:
-                available = token_bucket.tokens(state.used[name], now) // MILLI
+                available = meter.tokens(state.used[name], now) // MILLI
             wait = 0.0 if refused is None else refused.wait(name) / MICROSECONDS
             yield self.status(name, available, wait)
 
@@ -80,7 +80,7 @@ class Target:
         return LimitStatus(
             entity=self.bucket.entity,
             resource=self.bucket.resource,
-            limit=self.charge.rules.token_buckets[name].limit,
+            limit=self.charge.rules.meters[name].limit,
             available=available,
             requested_milli=self.charge.amounts.get(name, 0),
             retry_after_seconds=retry_after_seconds,
@@ -126,21 +126,21 @@ def _find_targets(
     if rules is None:
         raise NoLimits(entity, resource)
     cache = context.writer.cache
-    amounts = amounts_by_limit(rules.token_buckets, consume)
+    amounts = amounts_by_limit(rules.meters, consume)
     charge = Charge(rules, amounts, final=final or given is not None)
     found = [Target(cache.bucket(entity, resource), charge)]
     if effective.cascade and effective.parent is not None:
         parent_rules = _rules(context, (yield from _effective(context, effective.parent, resource)))
         if parent_rules is not None:
             # A parent is charged for the limits that it has. Limits of a call are the child's alone.
-            shared = {name: amount for name, amount in amounts.items() if name in parent_rules.token_buckets}
+            shared = {name: amount for name, amount in amounts.items() if name in parent_rules.meters}
             bucket = cache.bucket(effective.parent, resource)
             found.append(Target(bucket, Charge(parent_rules, shared, final=final)))
     for target in found:
         for name, amount in target.charge.amounts.items():
-            limit = target.charge.rules.token_buckets[name].limit
-            if amount > limit.capacity * MILLI:
-                raise NeverSatisfiable(target.bucket.entity, resource, limit, amount)
+            meter = target.charge.rules.meters[name]
+            if meter.cost(amount) > meter.depth:
+                raise NeverSatisfiable(target.bucket.entity, resource, meter.limit, amount)
     return found
 
 
@@ -215,7 +215,7 @@ def adjust(writer: BucketWriter, grant: Grant, amounts: Mapping[str, int]) -> Fl
     """Take more, or give back, in every bucket of a grant; never refused, into debt if necessary."""
     for taken in grant.taken:
         rules = taken.charge.rules
-        owed = {name: amount for name, amount in amounts.items() if amount and name in rules.token_buckets}
+        owed = {name: amount for name, amount in amounts.items() if amount and name in rules.meters}
         if owed:
             yield from settle(writer, taken, owed)
 
@@ -249,14 +249,14 @@ def read_statuses(
     for target in (yield from _find_targets(context, entity, resource, consume, limits)):
         yield from read_shards(context.writer, target.bucket)
         now, rules, shards = context.writer.now(), target.charge.rules, target.bucket.shards
-        for name, token_bucket in rules.token_buckets.items():
-            available = token_bucket.depth
+        for name, meter in rules.meters.items():
+            available = meter.depth
             if shards:
                 # A shard of level n has 1 / 2**n of the bucket.
                 available = sum(_credits(state, name, rules, now) >> state.level for state in shards.values())
-            lacking = token_bucket.cost(target.charge.amounts.get(name, 0)) - available
-            wait = max(0, -(-lacking // token_bucket.rate)) / MICROSECONDS
-            statuses.append(target.status(name, available // token_bucket.price // MILLI, wait))
+            cost = meter.cost(target.charge.amounts.get(name, 0))
+            wait = meter.wait(meter.used_for(available, now), now, cost) / MICROSECONDS
+            statuses.append(target.status(name, available // meter.price // MILLI, wait))
     return statuses
 
 
@@ -264,7 +264,7 @@ def _credits(state: ShardState, name: str, rules: Rules, now: int) -> int:
     """Return the credits of a shard by the rules, under which it may not be stored yet."""
     is_current = state.text == rules.text and not state.is_ahead(now)
     used = state.used[name] if is_current else state.used_under(name, rules, now)
-    return rules.token_buckets[name].credits(used, now)
+    return rules.meters[name].credits(used, now)
 
 
 def refresh(context: LimiterContext, entity: str, resource: str) -> Flow[None]:

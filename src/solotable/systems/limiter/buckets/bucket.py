@@ -18,9 +18,9 @@ from solotable.errors import DataError
 from solotable.flow import AttributeValue, Item
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import UnreadableBucket
+from solotable.systems.limiter.meters.meter import Meter
+from solotable.systems.limiter.meters.rules import Rules, rules_from
 from solotable.systems.limiter.table import limiter
-
-from .token_bucket import Rules, TokenBucket, rules_from
 
 #: The first character of a lane's attribute name.
 LANE = "~"
@@ -92,16 +92,16 @@ class ShardState:
 
     def used_under(self, name: str, rules: Rules, now: int) -> int:
         """Return `used` of a limit of other rules, for the tokens that the item has."""
-        token_bucket = rules.token_buckets[name]
+        meter = rules.meters[name]
         if name not in self.used:
-            return token_bucket.full(now)
+            return meter.full(now)
         then = self.at if self.is_ahead(now) else now
-        return self.token_bucket(name).convert(self.used[name], then, token_bucket, now)
+        return self.meter(name).convert(self.used[name], then, meter, now)
 
-    def token_bucket(self, name: str) -> TokenBucket:
-        """Return the token bucket of a limit, also of a former one."""
-        found = self.rules.token_buckets.get(name)
-        return rules_from(self.past, 0).token_buckets[name] if found is None else found
+    def meter(self, name: str) -> Meter:
+        """Return the meter of a limit, also of a former one."""
+        found = self.rules.meters.get(name)
+        return rules_from(self.past, 0).meters[name] if found is None else found
 
     def expires(self, now: int, used: Mapping[str, int]) -> int:
         """Return when the item may expire, in seconds, if this is used."""
@@ -111,9 +111,8 @@ class ShardState:
     def lacks(self, rules: Rules, costs: Mapping[str, int], now: int) -> bool:
         """Return whether any limit has less than its cost now."""
         for name, cost in costs.items():
-            token_bucket = rules.token_buckets[name]
             used = self.used.get(name)
-            if used is not None and max(used, token_bucket.full(now)) + cost > now * token_bucket.rate:
+            if used is not None and cost > rules.meters[name].credits(used, now):
                 return True
         return False
 
@@ -139,8 +138,8 @@ def decode_state(item: Item, now: int) -> ShardState:
             lanes=lanes,
             past=item["past"]["S"] if "past" in item else "",
         )
-        limits = set(rules_from(state.text, state.revision).token_buckets)
-        known = limits.union(rules_from(state.past, 0).token_buckets) if state.past else limits
+        limits = set(rules_from(state.text, state.revision).meters)
+        known = limits.union(rules_from(state.past, 0).meters) if state.past else limits
     except (KeyError, ValueError, DataError):
         raise unreadable(item) from None
     if not (limits <= used.keys() <= known and 0 <= state.level <= HIGHEST_LEVEL):
@@ -167,11 +166,11 @@ def find_flaw(item: Item) -> str | None:
             return f"attribute {name!r} is not a whole number"
     if not 0 <= int(item["level"]["N"]) <= HIGHEST_LEVEL:
         return f"attribute 'level' is not between 0 and {HIGHEST_LEVEL}"
-    limits = set(rules_from(item["rules"]["S"], 0).token_buckets)
+    limits = set(rules_from(item["rules"]["S"], 0).meters)
     used = {name[5:] for name in item if name.startswith("used_")}
     if lacking := sorted(limits - used):
         return f"attribute 'used_{lacking[0]}' is missing"
-    past = rules_from(item["past"]["S"], 0).token_buckets if "past" in item else {}
+    past = rules_from(item["past"]["S"], 0).meters if "past" in item else {}
     if unknown := sorted(used - limits - past.keys()):
         return f"attribute 'used_{unknown[0]}' belongs to no limit of 'rules' or 'past'"
     return None

@@ -31,12 +31,12 @@ from solotable.flow.conditions import (
 from solotable.flow.requests import GetItem, UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MOST_LIMITS, render
 from solotable.systems.limiter.errors import LimiterUnavailable
+from solotable.systems.limiter.meters.rules import Rules, rules_of
 from solotable.systems.limiter.table import limiter
 
 from .bucket import TOLERATED_SKEW, Bucket, ShardState, decode_state, find_flaw, unreadable
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane, LocalCache
-from .token_bucket import Rules, rules_of
 
 #: Writes that other writers may precede, and writes that may fail, before an error is raised.
 _ATTEMPTS = 20
@@ -97,11 +97,9 @@ class Charge:
 
     def costs(self, level: int) -> dict[str, int]:
         """Return the cost by limit in a shard of this level."""
-        token_buckets, part = self.rules.token_buckets, self.part
+        meters, part = self.rules.meters, self.part
         # A price is a multiple of 2 ** 6, so a part has no remainder.
-        return {
-            name: token_buckets[name].cost(amount, level) >> part for name, amount in self.amounts.items()
-        }
+        return {name: meters[name].cost(amount, level) >> part for name, amount in self.amounts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +120,8 @@ class ChargeRefused:
     def wait(self, name: str) -> int:
         """Return the microseconds until a limit has enough."""
         cost = self.charge.costs(self.state.level).get(name)
-        token_bucket = self.charge.rules.token_buckets[name]
-        return 0 if cost is None else token_bucket.wait(self.state.used[name], self.now, cost)
+        meter = self.charge.rules.meters[name]
+        return 0 if cost is None else meter.wait(self.state.used[name], self.now, cost)
 
     @property
     def longest_wait(self) -> int:
@@ -237,7 +235,7 @@ def _assumed_state(bucket: CachedBucket, shard: int, charge: Charge, now: int) -
     if bucket.depth == 0 and shard == 0 and not charge.only_gives_back:
         return None
     rules = charge.rules
-    used = {name: token_bucket.full(now) for name, token_bucket in rules.token_buckets.items()}
+    used = {name: meter.full(now) for name, meter in rules.meters.items()}
     return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {})
 
 
@@ -312,7 +310,7 @@ def _count_consumed(update: FlatUpdate, charge: Charge) -> None:
     # S1.10: consumption has its own counter and is never derived from what is left.
     if charge.counts:
         for name, amount in charge.amounts.items():
-            update.add(charge.rules.token_buckets[name].consumed, amount)
+            update.add(charge.rules.meters[name].consumed, amount)
 
 
 def _build_first(
@@ -327,14 +325,15 @@ def _build_first(
     update.set("level", 0).set("rules", rules.text).set("revision", rules.revision)
     terms = [equals("rules", rules.text), equals("level", 0), _unwritten(lane)]
     used: dict[str, int] = {}
-    for name, token_bucket in rules.token_buckets.items():
-        full = token_bucket.full(now)
-        used[name] = full + costs.get(name, 0)
+    for name, meter in rules.meters.items():
+        full = meter.full(now)
         if name in costs:
-            update.set(token_bucket.used, used[name])
-            terms.append(at_most(token_bucket.used, full))
+            used[name] = meter.fresh(now) + costs[name]
+            update.set(meter.used, used[name])
+            terms.append(at_most(meter.used, full))
         else:
-            update.set_if_missing(token_bucket.used, full)
+            used[name] = full
+            update.set_if_missing(meter.used, full)
     update.set("expires", rules.expires(now, used))
     _count_consumed(update, charge)
     return update, any_of(missing(plan.table.partition.name), all_of(*terms))
@@ -347,22 +346,23 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
     terms = [equals("rules", rules.text), equals("level", state.level), _unwritten(lane)]
     used = dict(state.used)
     for name, cost in charge.costs(state.level).items():
-        token_bucket = rules.token_buckets[name]
-        full = token_bucket.full(now)
+        meter = rules.meters[name]
+        full = meter.full(now)
         if cost < 0:
             # What is given back to a full bucket has no effect.
-            update.add(token_bucket.used, cost)
-            terms.append(exists(token_bucket.used))
+            update.add(meter.used, cost)
+            terms.append(exists(meter.used))
         elif used[name] <= full:
-            used[name] = full + cost
-            update.set(token_bucket.used, used[name])
-            terms.append(at_most(token_bucket.used, full))
+            used[name] = meter.fresh(now) + cost
+            update.set(meter.used, used[name])
+            terms.append(at_most(meter.used, full))
         else:
+            before = used[name]
             used[name] += cost
-            update.add(token_bucket.used, cost)
-            terms.append(at_least(token_bucket.used, full))
+            update.add(meter.used, cost)
+            terms.append(at_least(meter.used, meter.floor(before, now)))
             if charge.admit:
-                terms.append(at_most(token_bucket.used, now * token_bucket.rate - cost))
+                terms.append(at_most(meter.used, meter.ceiling(before, now) - cost))
     if not charge.admit:
         # `used` of a clock far ahead must stay recognisable.
         terms.append(at_most("at", now + TOLERATED_SKEW))
@@ -382,31 +382,32 @@ def _build_conversion(
     Without enough tokens the item is only converted, so that it refills by the new limits.
     """
     rules, old = charge.rules, state.rules
-    used = {name: state.used_under(name, rules, now) for name in rules.token_buckets}
+    used = {name: state.used_under(name, rules, now) for name in rules.meters}
     converted = ShardState(state.level, rules.text, rules.revision, used, now, state.writes, now, state.lanes)
     costs = charge.costs(state.level)
     takes = not (charge.admit and converted.lacks(rules, costs, now))
     update = FlatUpdate().set("at", now).add("writes", 1)
     if takes:
         update.set(lane.name, lane.number)
-        used = {name: before + costs.get(name, 0) for name, before in used.items()}
+        for name, cost in costs.items():
+            used[name] = rules.meters[name].charged(used[name], now, cost)
         _count_consumed(update, charge)
     update.set("rules", rules.text).set("revision", rules.revision)
-    for name, token_bucket in rules.token_buckets.items():
-        update.set(token_bucket.used, used[name])
-    for name in old.token_buckets.keys() - rules.token_buckets.keys():
-        update.remove(old.token_buckets[name].consumed)
+    for name, meter in rules.meters.items():
+        update.set(meter.used, used[name])
+    for name in old.meters.keys() - rules.meters.keys():
+        update.remove(old.meters[name].consumed)
     past = _keep_removed_limits(update, state, rules, now)
     if state.level == 0:
         update.set("expires", replace(converted, past=past).expires(now, {**state.used, **used}))
     terms = [equals("rules", state.text), equals("level", state.level), _unwritten(lane)]
-    terms += [equals(state.token_bucket(name).used, value) for name, value in state.used.items()]
+    terms += [equals(state.meter(name).used, value) for name, value in state.used.items()]
     return update, all_of(*terms), takes
 
 
 def _keep_removed_limits(update: FlatUpdate, state: ShardState, rules: Rules, now: int) -> str:
     """Keep `used` of removed limits that are not full, in case they return; return the text of `past`."""
-    removed = {name: state.token_bucket(name) for name in state.used if name not in rules.token_buckets}
+    removed = {name: state.meter(name) for name in state.used if name not in rules.meters}
     used = {name: state.used_under(name, rules_of((each.limit,), 0), now) for name, each in removed.items()}
     waits = {name: each.wait(used[name], now, each.depth) for name, each in removed.items()}
     # Beyond the bound, those that are full soonest are dropped.

@@ -141,7 +141,7 @@ def _settle_shard(
             state = bucket.shards.get(shard)
             rules = taken.charge.rules if state is None else state.rules
             # A limit that was removed in between needs no settlement.
-            left = {name: amount for name, amount in amounts.items() if name in rules.token_buckets}
+            left = {name: amount for name, amount in amounts.items() if name in rules.meters}
             if not left:
                 return
             charge = Charge(rules, left, admit=False, part=part, counts=counts)
@@ -167,15 +167,13 @@ def surviving_shard(shard: int, existing: Iterable[int]) -> int:
 
 
 def _exceeds_shard(bucket: CachedBucket, charge: Charge) -> bool:
-    token_buckets = charge.rules.token_buckets
-    return any(cost > token_buckets[name].depth for name, cost in charge.costs(bucket.depth).items())
+    meters = charge.rules.meters
+    return any(cost > meters[name].depth for name, cost in charge.costs(bucket.depth).items())
 
 
 def _has_headroom(charge: Charge, level: int) -> bool:
-    token_buckets = charge.rules.token_buckets
-    return all(
-        cost * _SPLIT_HEADROOM <= token_buckets[name].depth for name, cost in charge.costs(level).items()
-    )
+    meters = charge.rules.meters
+    return all(cost * _SPLIT_HEADROOM <= meters[name].depth for name, cost in charge.costs(level).items())
 
 
 def _take_from_all(
@@ -317,8 +315,8 @@ def split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
     rules, now, level = state.rules, writer.now(), state.level + 1
     half = shard | 1 << state.level
     used = {
-        name: max(state.used[name], token_bucket.full(now)) + token_bucket.depth // _SPLIT_SLACK
-        for name, token_bucket in rules.token_buckets.items()
+        name: max(state.used[name], meter.full(now)) + meter.depth // _SPLIT_SLACK
+        for name, meter in rules.meters.items()
     }
     past = {f"used_{name}": amount for name, amount in state.used.items() if name not in used}
     terms = [equals("level", state.level), equals("rules", state.text)]
@@ -372,8 +370,8 @@ def merge(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
     update = FlatUpdate().set("level", level).set("at", now).add("writes", 1)
     # Former limits that only the other half has are dropped with it.
     used = {name: max(amount, high.used.get(name, amount)) for name, amount in low.used.items()}
-    for name, token_bucket in rules.token_buckets.items():
-        full = token_bucket.full(now)
+    for name, meter in rules.meters.items():
+        full = meter.full(now)
         used[name] = -(-(max(low.used[name], full) + max(high.used[name], full)) // 2)
     # A writer that got no response from the half that goes asks the one that stays.
     live = live_lanes(high.lanes, now)

@@ -19,7 +19,7 @@ from solotable import AsyncDatabase, Changed
 from solotable.errors import SolotableError
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, in_tokens
 from solotable.systems.limiter.buckets.bucket import Bucket
-from solotable.systems.limiter.buckets.token_bucket import rules_from
+from solotable.systems.limiter.meters.rules import rules_from
 
 log = logging.getLogger("solotable.limiter")
 
@@ -123,14 +123,14 @@ def _end(queue: Queue) -> None:
 def encode_event(bucket: Bucket, sequence: str) -> str:
     """Return a bucket as a server-sent event; a shard as if all shards were like it."""
     limits = []
-    for name, token_bucket in rules_from(bucket.rules, bucket.revision).token_buckets.items():
-        used, consumed = bucket.amount(token_bucket.used), bucket.amount(token_bucket.consumed)
+    for name, meter in rules_from(bucket.rules, bucket.revision).meters.items():
+        used, consumed = bucket.amount(meter.used), bucket.amount(meter.consumed)
         if used is not None:
             limits.append(
                 {
                     "limit": name,
-                    "capacity": token_bucket.limit.capacity,
-                    "available": token_bucket.tokens(used, bucket.at) // MILLI,
+                    "capacity": meter.limit.capacity,
+                    "available": meter.tokens(used, bucket.at) // MILLI,
                     "consumed": in_tokens(consumed or 0),
                 }
             )

@@ -35,9 +35,9 @@ from solotable.systems.limiter.admin.limits import Amount, amounts_by_limit, in_
 from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust
 from solotable.systems.limiter.buckets.charge import Charge
 from solotable.systems.limiter.buckets.shards import TakenTokens, read_shards, surviving_shard
-from solotable.systems.limiter.buckets.token_bucket import rules_from
 from solotable.systems.limiter.errors import LeaseExpired, LimitStatus
 from solotable.systems.limiter.lease import AcquireRequest
+from solotable.systems.limiter.meters.rules import rules_from
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.systems.limiter.table import limiter as table
 
@@ -153,7 +153,7 @@ class HttpLeases:
         def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 raise LeaseExpired
-            known = rules_from(found.places[0].rules, 0).token_buckets
+            known = rules_from(found.places[0].rules, 0).meters
             given = dict.fromkeys(consumed, 0) | amounts_by_limit(known, consumed)
             after = {**found.consumed, **given}
             return None if after == found.consumed else {"consumed": after}

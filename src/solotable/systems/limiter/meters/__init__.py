@@ -1,0 +1,1 @@
+"""Meters: the arithmetic of each kind of limit, in whole numbers; exact and pure."""

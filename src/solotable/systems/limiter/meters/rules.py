@@ -1,0 +1,64 @@
+"""The limits of one bucket as meters, and how long an unused bucket is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from solotable.systems.limiter.admin.limits import MICROSECONDS, Limit, Limits, parse, render
+
+from .meter import Meter
+from .token_bucket import TokenBucket
+
+#: An unused bucket is kept for this many times its time to fill, and for this time more: a writer with a
+#: clock that is ahead must not delete a debt.
+_RETENTION_FILLS = 7
+_RETENTION_SECONDS = 3600
+#: The longest retention. Dates have an end.
+_LONGEST_RETENTION_SECONDS = 100 * 366 * 86_400
+
+
+def meter_of(limit: Limit) -> Meter:
+    """Return the meter of a limit, by its kind."""
+    return TokenBucket.of(limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The limits of one bucket as meters; `text` is their stored form."""
+
+    text: str
+    #: When the stored limits were set; 0 for limits of a call or of the constructor.
+    revision: int
+    meters: Mapping[str, Meter]
+    retention_seconds: int
+
+    @property
+    def limits(self) -> Limits:
+        """The limits."""
+        return tuple(meter.limit for meter in self.meters.values())
+
+    def expires(self, now: int, used: Mapping[str, int]) -> int:
+        """Return when the bucket's item may expire, in seconds: after it was full for long."""
+        seconds = self.retention_seconds
+        for name, meter in self.meters.items():
+            debt = used.get(name)
+            if debt is not None and debt > meter.ceiling(debt, now) + meter.depth:
+                wait = meter.wait(debt, now, meter.depth) // MICROSECONDS
+                seconds = max(seconds, wait + _RETENTION_SECONDS)
+        return now // MICROSECONDS + min(seconds, _LONGEST_RETENTION_SECONDS)
+
+
+@lru_cache(maxsize=4096)
+def rules_of(limits: Limits, revision: int) -> Rules:
+    """Return the rules of some limits."""
+    meters = {limit.name: meter_of(limit) for limit in limits}
+    longest = max(meter.fill_seconds for meter in meters.values())
+    return Rules(render(limits), revision, meters, _RETENTION_FILLS * longest + _RETENTION_SECONDS)
+
+
+@lru_cache(maxsize=4096)
+def rules_from(text: str, revision: int) -> Rules:
+    """Return the rules that a bucket was stored with."""
+    return rules_of(parse(text), revision)
