@@ -441,8 +441,10 @@ def test_fractions_of_tokens_are_exact(place: Place, mode: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"name": "x", "capacity": 0, "refill": 1, "period_seconds": 1},
+        {"name": "x", "capacity": -1, "refill": 1, "period_seconds": 1},
         {"name": "x", "capacity": 1, "refill": -1, "period_seconds": 1},
+        {"name": "x", "capacity": 1, "refill": 0, "period_seconds": 1},
+        {"name": "x", "capacity": 0, "refill": 0, "period_seconds": 1, "soft": True},
         {"name": "x", "capacity": 1, "refill": 1, "period_seconds": 0.5},
         {"name": "x", "capacity": 10**13, "refill": 1, "period_seconds": 1},
         {"name": "a#b", "capacity": 1, "refill": 1, "period_seconds": 1},

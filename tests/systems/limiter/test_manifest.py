@@ -148,7 +148,7 @@ def test_no_tag_makes_anything(tag: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"system":\n {"limits": {"a": 0}}}', "json:2: The capacity of limit 'a' is a whole number"),
+        ('{"system":\n {"limits": {"a": -1}}}', "json:2: The capacity of limit 'a' is a whole number"),
         ("{", "json:1: This is not JSON: Expecting property name"),
         ('{"system": 1,\n x}', "json:2: This is not JSON: Expecting property name enclosed in double quotes"),
         ('{"a": 1 "b": 2}', "json:1: This is not JSON: Expecting ',' delimiter"),

@@ -163,7 +163,7 @@ def test_an_empty_name_is_not_the_default_namespace(limits: Run, run: Run) -> No
 
 def test_every_mistake_is_reported_with_its_line(limits: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(
-        "system:\n  limits:\n    rpm: {capacity: 0}\n    tpm:\n      refill: 5\n"
+        "system:\n  limits:\n    rpm: {capacity: -1}\n    tpm:\n      refill: 5\n"
         "entities:\n  a b: {limits: {x: 1}}\n"
     )
     ran = limits("plan", "bad.yaml")

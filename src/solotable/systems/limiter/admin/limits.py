@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import field as dataclass_field
 from decimal import Context, Decimal, Inexact
 from typing import Any, Self
 
@@ -21,6 +22,8 @@ MICROSECONDS = 1_000_000
 MOST_TOKENS = 10**12
 LONGEST_PERIOD_SECONDS = 366 * 86_400
 MOST_LIMITS = 10
+#: Ends the stored text of a soft limit.
+_SOFT = "~soft"
 
 #: Not the program's own context, which may round.
 _EXACT = Context(prec=60, traps=[Inexact])
@@ -31,26 +34,38 @@ Amount = int | float | Decimal
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A token bucket: it holds `capacity` tokens, and `refill` tokens come in per `period_seconds`."""
+    """A token bucket: it holds `capacity` tokens, and `refill` tokens come in per `period_seconds`.
+
+    A limit of capacity 0 denies every call that names it. A call that exceeds a `soft` limit is admitted.
+    """
 
     name: str
     capacity: int
     refill: int
     period_seconds: int
+    soft: bool = False
+    #: When an operator reset the limit, in microseconds: a bucket with an earlier time starts full.
+    reset_at: int = dataclass_field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         limit_name(self.name)
-        for field, most in (
-            ("capacity", MOST_TOKENS),
-            ("refill", MOST_TOKENS),
-            ("period_seconds", LONGEST_PERIOD_SECONDS),
+        denies = self.capacity == 0
+        for field, least, most in (
+            ("capacity", 0, MOST_TOKENS),
+            ("refill", 0 if denies else 1, MOST_TOKENS),
+            ("period_seconds", 1, LONGEST_PERIOD_SECONDS),
         ):
             value = getattr(self, field)
-            if type(value) is not int or not 0 < value <= most:
+            if type(value) is not int or not least <= value <= most:
                 raise DataError(
-                    f"The {field} of limit {self.name!r} is a whole number from 1 to {most}; "
+                    f"The {field} of limit {self.name!r} is a whole number from {least} to {most}; "
                     f"got {shorten(value)}."
                 )
+        if denies and self.soft:
+            raise DataError(
+                f"Limit {self.name!r} has capacity 0, which denies every call, so it cannot be soft; "
+                f"give it a capacity."
+            )
 
     @classmethod
     def per_second(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
@@ -81,23 +96,42 @@ class Limit:
     def parse(cls, text: str) -> Self:
         """Parse what `str` returns: `rpm=100/60`, or `rpm=100/60+150` if it holds more than it refills."""
         name, equals, rest = text.partition("=")
+        rest, at, reset_at = rest.partition("@")
+        soft, rest = rest.endswith(_SOFT), rest.removesuffix(_SOFT)
         rate, slash, tail = rest.partition("/")
         period, plus, burst = tail.partition("+")
-        numbers = [rate, period, *([burst] if plus else [])]
+        numbers = [rate, period, *([burst] if plus else []), *([reset_at] if at else [])]
         # isdecimal is also true of other scripts' digits.
         if not (equals and slash and all(each.isascii() and each.isdecimal() for each in numbers)):
             raise DataError(
                 f"{text!r} is not a limit; write name=tokens/seconds, or name=tokens/seconds+burst."
             )
-        return cls(name, int(burst) if plus else int(rate), int(rate), int(period))
+        return cls(
+            name,
+            int(burst) if plus else int(rate),
+            int(rate),
+            int(period),
+            soft,
+            int(reset_at) if at else 0,
+        )
 
     def __str__(self) -> str:
         burst = "" if self.capacity == self.refill else f"+{self.capacity}"
-        return f"{self.name}={self.refill}/{self.period_seconds}{burst}"
+        return f"{self.name}={self.refill}/{self.period_seconds}{burst}{self.suffix}"
+
+    @property
+    def suffix(self) -> str:
+        """The end of the stored text, whatever kind of limit it is."""
+        soft = _SOFT if self.soft else ""
+        return f"{soft}@{self.reset_at}" if self.reset_at else soft
 
     def as_dict(self) -> dict[str, Any]:
         """Return the limit as JSON has it."""
-        return asdict(self)
+        found = asdict(self)
+        del found["reset_at"]
+        if not self.soft:
+            del found["soft"]
+        return found
 
 
 #: The limits of one bucket, by name.

@@ -93,10 +93,17 @@ class ShardState:
     def used_under(self, name: str, rules: Rules, now: int) -> int:
         """Return `used` of a limit of other rules, for the tokens that the item has."""
         meter = rules.meters[name]
-        if name not in self.used:
+        if name not in self.used or meter.limit.reset_at > self.meter(name).limit.reset_at:
             return meter.full(now)
         then = self.at if self.is_ahead(now) else now
         return self.meter(name).convert(self.used[name], then, meter, now)
+
+    def is_reset_after(self, rules: Rules) -> bool:
+        """Return whether a limit of the item was reset later than these rules know."""
+        return any(
+            name in rules.meters and meter.limit.reset_at > rules.meters[name].limit.reset_at
+            for name, meter in self.rules.meters.items()
+        )
 
     def meter(self, name: str) -> Meter:
         """Return the meter of a limit, also of a former one."""

@@ -261,6 +261,8 @@ def _examine(
     if state.text != charge.rules.text:
         # A settlement uses the limits of the item; an acquire may bring newer ones.
         older = state.revision > charge.rules.revision and not charge.final
+        # Limits from before a reset must not undo it, whatever their revision: those of a call have none.
+        older = older or state.is_reset_after(charge.rules)
         return RulesOutdated() if older or not charge.admit else None
     if charge.admit and state.level != level:
         return ShardGone()

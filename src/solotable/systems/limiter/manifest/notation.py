@@ -9,7 +9,10 @@ _NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 _SECONDS = {name: seconds for seconds, name in _NAMES.items()}
 _SECONDS |= {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
 #: How to write a limit, for messages.
-FORM = "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 after it is the most that it holds"
+FORM = (
+    "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 after it is the most that it holds, "
+    "~soft makes it soft"
+)
 
 
 def parse_limit(text: str) -> Limit:
@@ -26,13 +29,16 @@ def parse_limit(text: str) -> Limit:
 
 def parse_rate(name: str, rate: str) -> Limit:
     """Parse what follows the name; a rate without a period is per minute."""
+    given = f"{name}={rate}"
+    rate, tilde, suffix = rate.partition("~")
+    soft = suffix.strip().lower() == "soft"
     rate, plus, burst = rate.partition("+")
     tokens, slash, period = rate.partition("/")
     refill, seconds = _parse_whole(tokens), seconds_of(period) if slash else 60
     capacity = _parse_whole(burst) if plus else refill
-    if refill is None or seconds is None or capacity is None:
-        raise DataError(f"{f'{name}={rate}{plus}{burst}'!r} is not a limit; write {FORM}.")
-    return Limit(name, capacity, refill, seconds)
+    if refill is None or seconds is None or capacity is None or (tilde and not soft):
+        raise DataError(f"{given!r} is not a limit; write {FORM}.")
+    return Limit(name, capacity, refill, seconds, soft)
 
 
 def seconds_of(period: str) -> int | None:
@@ -53,7 +59,9 @@ def format_limit(limit: Limit) -> str:
     ('rpm=100/minute+150', 'rpm=10/90')
     """
     burst = "" if limit.capacity == limit.refill else f"+{limit.capacity}"
-    return f"{limit.name}={limit.refill}/{_NAMES.get(limit.period_seconds, limit.period_seconds)}{burst}"
+    soft = "~soft" if limit.soft else ""
+    period = _NAMES.get(limit.period_seconds, limit.period_seconds)
+    return f"{limit.name}={limit.refill}/{period}{burst}{soft}"
 
 
 def _parse_whole(text: str) -> int | None:

@@ -26,7 +26,7 @@ ResultT = TypeVar("ResultT")
 MOST_LEVELS = 100_000
 _MOST_PROBLEMS = 20
 _TOP = ("namespace", "system", "resources", "entities")
-_LIMIT = ("capacity", "refill", "period_seconds", "period")
+_LIMIT = ("capacity", "refill", "period_seconds", "period", "soft")
 _PERIOD_SECONDS = 60
 
 
@@ -203,7 +203,11 @@ class _Reader:
         if "period" in members and "period_seconds" in members:
             self._problem(entry.line, f"Limit {name!r} has period and period_seconds; give one of them.")
             return None
-        numbers = {key: each.node.value for key, each in members.items() if key != "period"}
+        numbers = {key: each.node.value for key, each in members.items() if key not in ("period", "soft")}
+        soft = members["soft"].node.value if "soft" in members else False
+        if type(soft) is not bool:
+            self._problem(members["soft"].line, f"soft is true or false; got {soft!r}.")
+            return None
         if "period" in members:
             seconds = seconds_of(str(members["period"].node.value))
             if seconds is None:
@@ -219,6 +223,7 @@ class _Reader:
                 capacity,
                 numbers.get("refill", capacity),
                 numbers.get("period_seconds", _PERIOD_SECONDS),
+                soft,
             ),
             lines={key: each.line for key, each in members.items()},
         )

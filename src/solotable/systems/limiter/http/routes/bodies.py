@@ -63,19 +63,23 @@ def response(example: Any) -> ConfigDict:
 
 
 class LimitBody(BaseModel):
-    """A limit: tokens per period, and how many it holds; without `capacity` as many as it refills."""
+    """A limit: tokens per period, and how many it holds; without `capacity` as many as it refills.
+
+    Capacity 0 denies every call that names the limit; a soft limit admits calls that exceed it.
+    """
 
     model_config = request(_LIMITS[0])
 
     name: Annotated[str, Field(pattern=LIMIT)]
-    refill: Annotated[int, Field(ge=1, le=MOST_TOKENS, strict=True)]
+    refill: Annotated[int, Field(ge=0, le=MOST_TOKENS, strict=True)]
     period_seconds: Annotated[int, Field(ge=1, le=LONGEST_PERIOD_SECONDS, strict=True)]
-    capacity: Annotated[int, Field(ge=1, le=MOST_TOKENS, strict=True)] | None = None
+    capacity: Annotated[int, Field(ge=0, le=MOST_TOKENS, strict=True)] | None = None
+    soft: bool = False
 
     def limit(self) -> Limit:
         """Return the limit."""
         capacity = self.refill if self.capacity is None else self.capacity
-        return Limit(self.name, capacity, self.refill, self.period_seconds)
+        return Limit(self.name, capacity, self.refill, self.period_seconds, self.soft)
 
 
 LimitList = Annotated[list[LimitBody], Field(min_length=1, max_length=MOST_LIMITS)]
@@ -95,6 +99,7 @@ class LimitOut(BaseModel):
     capacity: int
     refill: int
     period_seconds: int
+    soft: bool = False
 
 
 class StatusOut(BaseModel):
