@@ -17,8 +17,8 @@ from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
 from .admin.resolve import LimitsCache
 from .buckets.acquire import LimiterContext, read_statuses, refresh
 from .buckets.bucket import HIGHEST_LEVEL
-from .buckets.charge import BucketWriter
 from .buckets.local_cache import LocalCache
+from .buckets.writer import BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
 
 log = logging.getLogger("solotable.limiter")

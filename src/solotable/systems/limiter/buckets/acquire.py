@@ -36,9 +36,11 @@ from solotable.systems.limiter.errors import (
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 
 from .bucket import ShardState
-from .charge import BucketWriter, Charge, ChargeRefused, RulesOutdated, cached_refusal
+from .charge import ChargeRefused, RulesOutdated, cached_refusal
+from .charge_request import Charge
 from .local_cache import CachedBucket
 from .shards import TakenTokens, charge_one, read_shards, settle, take
+from .writer import BucketWriter
 
 #: How often the limits of a call may change before it is given up.
 _ROUNDS = 4

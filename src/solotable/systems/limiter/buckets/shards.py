@@ -26,8 +26,6 @@ from solotable.systems.limiter.table import limiter
 
 from .bucket import HIGHEST_LEVEL, Bucket, ShardState, decode_state
 from .charge import (
-    BucketWriter,
-    Charge,
     Charged,
     ChargeRefused,
     Outcome,
@@ -35,8 +33,10 @@ from .charge import (
     ShardGone,
     charge_shard,
 )
+from .charge_request import Charge
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane, RateSample, live_lanes
+from .writer import BucketWriter
 
 #: Shards that a charge tries before it is refused, and how often it may be redirected.
 _TRIED_SHARDS = 3
