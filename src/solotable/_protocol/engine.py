@@ -59,6 +59,8 @@ class Capabilities:
     make_async: Callable[[], AsyncEngine | None] | None = None
     #: Wait in place of the runner: an engine of a test advances its clock.
     sleep: Callable[[float], None] | None = None
+    #: Whether Amazon's own service answers, which throttles a partition; not a local server or a file.
+    amazon: bool = False
     #: The year of AWS's error texts that the engine answers with.
     error_texts: ErrorTexts = LATEST
 
@@ -78,3 +80,9 @@ class Engine(Protocol):
     def close(self) -> None:
         """Release what the engine holds."""
         ...
+
+
+def capabilities_of(engine: Engine | AsyncEngine) -> Capabilities:
+    """Return what an engine declares about itself; the defaults for an async one that declares nothing."""
+    found: Capabilities = getattr(engine, "capabilities", None) or Capabilities()
+    return found

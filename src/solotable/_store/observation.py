@@ -14,7 +14,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
 from solotable._flows.consumption import Consumed, units_of
 from solotable._protocol import replies, requests
-from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
+from solotable._protocol.engine import AsyncEngine, Capabilities, Engine, capabilities_of
 from solotable._protocol.requests import Control, Request
 from solotable.errors import DeclarationError
 
@@ -96,6 +96,11 @@ class ObservedAsyncEngine:
     def __init__(self, engine: AsyncEngine, observer: Observer) -> None:
         self.inner = engine
         self.observer = observer
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the inner engine declares about itself."""
+        return capabilities_of(self.inner)
 
     async def handle(self, request: Request[Any], /) -> Any:
         """Answer one request that no flow has sent."""

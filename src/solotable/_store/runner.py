@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from solotable._flows.hooks import HookCall
 from solotable._flows.retry import ConcurrentReads, Flow, SaveBlobs, Sleep
-from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
+from solotable._protocol.engine import AsyncEngine, Capabilities, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,
     GetItem,
@@ -167,6 +167,11 @@ class Inline:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the blocking engine declares about itself."""
+        return self._engine.capabilities
+
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Handle one request on the event loop."""
         return self._engine.handle(request)
@@ -198,6 +203,11 @@ class Threaded:
         self._closed = False
         self._together = engine.capabilities.handle_together
         self._groups: WriteGroups | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the blocking engine declares about itself."""
+        return self._engine.capabilities
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Handle one request in a thread, or a short read on the event loop."""

@@ -43,7 +43,7 @@ from .codec import (
     key_of,
 )
 from .item_update import ItemUpdate
-from .runner import arun, engine_of, is_instant, run, scope_of
+from .runner import arun, engine_of, is_amazon, is_instant, run, scope_of
 from .verbs import (
     Batch,
     Transaction,
@@ -101,6 +101,7 @@ __all__ = [
     "get_many",
     "internal_key",
     "internal_partition",
+    "is_amazon",
     "is_conflict",
     "is_instant",
     "key_of",

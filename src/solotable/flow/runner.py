@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast, overload
 
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._protocol.engine import AsyncEngine, Engine, capabilities_of
 from solotable._store import runner
 from solotable._store.asynchronous.stores import AsyncVerbs
 from solotable._store.sync.stores import Verbs
@@ -74,3 +74,8 @@ def engine_of(on: AnyStore) -> Engine | AsyncEngine:
 def is_instant(engine: AsyncEngine) -> bool:
     """Return whether an async engine replies without awaiting: it runs in memory, on the event loop."""
     return type(cast(object, engine)) is runner.Inline
+
+
+def is_amazon(engine: Engine | AsyncEngine) -> bool:
+    """Return whether Amazon's own service answers: it throttles a partition, as no other engine does."""
+    return capabilities_of(engine).amazon

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solotable import Database
-from solotable._connect import over
+from solotable import AsyncDatabase, Database
+from solotable._connect import over, to_async
 from solotable._flows.retry import Retries
+from solotable._protocol.engine import Capabilities
 from solotable.engines import sqlite
-from solotable.systems.limiter import Limit, Limiter, NeverSatisfiable, RateLimitExceeded
+from solotable.errors import DataError
+from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, NeverSatisfiable, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
+from solotable.testing.engines.wrapper import EngineWrapper
 from tests.store.opening import Clock
 
 from .ground import ACME, Place
@@ -84,6 +87,29 @@ def test_a_bucket_is_not_spread_further_than_it_may_be(place: Place) -> None:
     assert shards(place) == {0: 1, 1: 1}
     never = hot(place, shard_above=None, most_shards=1)
     assert never.available("u", "r")["rpm"] <= 6000
+
+
+class OnAmazon(EngineWrapper):
+    """An engine that says that Amazon answers."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner engine, on Amazon."""
+        return replace(super().capabilities, amazon=True)
+
+
+def test_l3_only_amazon_shards_by_default(place: Place) -> None:
+    """L3: on the embedded engine, our server and DynamoDB Local a shard buys nothing."""
+    assert Limiter(place.db, ACME).context.writer.shard_above is None
+    assert AsyncLimiter(place.adb, ACME).context.writer.shard_above is None
+    engine = OnAmazon(place.watched)
+    assert Limiter(Database(engine, place.db.scope), ACME).context.writer.shard_above == 700
+    adb = AsyncDatabase(to_async(engine), place.db.scope)
+    assert AsyncLimiter(adb, ACME).context.writer.shard_above == 700
+    assert Limiter(place.db, ACME, shard_above=9).context.writer.shard_above == 9
+    for wrong in (0, "many", 7.5, True):
+        with pytest.raises(DataError, match="shard_above is a number of writes per second"):
+            Limiter(place.db, ACME, shard_above=wrong)  # type: ignore[arg-type]  # what is rejected
 
 
 def test_a_small_bucket_is_not_spread_at_all(place: Place) -> None:

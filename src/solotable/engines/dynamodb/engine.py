@@ -34,8 +34,8 @@ class DynamoEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine declares about itself: it can be awaited."""
-        return Capabilities(make_async=self.make_async)
+        """What the engine declares about itself: it can be awaited, and whether Amazon answers."""
+        return Capabilities(make_async=self.make_async, amazon=self._transports.is_amazon)
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""
@@ -85,6 +85,11 @@ class AsyncDynamoEngine:
         self._engine = engine
         self._transports = transports
         self._async_transports: dict[int, AsyncHttpTransport] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the blocking engine declares about itself."""
+        return self._engine.capabilities
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""

@@ -84,6 +84,11 @@ class Transports:
         """Return the transport for an operation."""
         return self._get_streams() if operation in STREAM_OPERATIONS else self.items
 
+    @property
+    def is_amazon(self) -> bool:
+        """Whether the endpoint of items is Amazon's own."""
+        return _is_aws(self.items.endpoint_url)
+
     def is_open(self, operation: str) -> bool:
         """Whether the transport for an operation is open already."""
         return operation not in STREAM_OPERATIONS or self._streams is not None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
 from solotable import Actor
 from solotable.cache import CacheStats
 from solotable.errors import DataError
-from solotable.flow import Flow, Scope
+from solotable.flow import AsyncEngine, Engine, Flow, Scope, is_amazon
 
 from .admin import registry
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
@@ -22,6 +22,8 @@ from .buckets.writer import BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
 
 log = logging.getLogger("solotable.limiter")
+#: DynamoDB: a partition takes 1,000 writes per second; a split has to be done before that.
+_AMAZON_SHARD_ABOVE = 700
 
 
 class LimiterOptions(TypedDict, total=False):
@@ -31,22 +33,23 @@ class LimiterOptions(TypedDict, total=False):
     on_unavailable: OnUnavailable
     cache_seconds: float
     remember_rejections: float
-    shard_above: int | None
+    shard_above: int | Literal["auto"] | None
     most_shards: int
 
 
 class LimiterCore:
     """The parts of both limiters. Methods that begin with `_` are flows."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a limiter, each by name
         self,
         scope: Scope,
+        engine: Engine | AsyncEngine,
         *,
         limits: Iterable[Limit] = (),
         on_unavailable: OnUnavailable = "block",
         cache_seconds: float = 60.0,
         remember_rejections: float = 1.0,
-        shard_above: int | None = 700,
+        shard_above: int | Literal["auto"] | None = "auto",
         most_shards: int = 32,
     ) -> None:
         if on_unavailable not in ("block", "allow"):
@@ -55,8 +58,12 @@ class LimiterCore:
             raise DataError(
                 f"most_shards is a power of two from 1 to {1 << HIGHEST_LEVEL}; got {most_shards!r}."
             )
-        if shard_above is not None and shard_above < 1:
-            raise DataError(f"shard_above is a number of writes per second, or None; got {shard_above!r}.")
+        if shard_above == "auto":
+            shard_above = _AMAZON_SHARD_ABOVE if is_amazon(engine) else None
+        elif shard_above is not None and (type(shard_above) is not int or shard_above < 1):
+            raise DataError(
+                f'shard_above is a number of writes per second, "auto" or None; got {shard_above!r}.'
+            )
         given = tuple(limits)
         self._context = LimiterContext(
             writer=BucketWriter(

@@ -75,12 +75,13 @@ class Limiter(LimiterCore):
 
     `limits` apply where none are stored. `cache_seconds` is how long stored limits are cached, and
     `remember_rejections` how long a refusal is. A bucket with more than `shard_above` writes per second is
-    spread over up to `most_shards` items; None disables that.
+    spread over up to `most_shards` items; "auto" is 700 on Amazon DynamoDB and None elsewhere, which disables
+    that.
     """
 
     def __init__(self, db: Database, namespace: str = "default", **options: Unpack[LimiterOptions]) -> None:
-        super().__init__(scope_of(db).of_tenant(namespace), **options)
         self._engine = engine_of(db)
+        super().__init__(scope_of(db).of_tenant(namespace), self._engine, **options)
 
     @classmethod
     def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:
@@ -148,8 +149,8 @@ class AsyncLimiter(LimiterCore):
     def __init__(
         self, db: AsyncDatabase, namespace: str = "default", **options: Unpack[LimiterOptions]
     ) -> None:
-        super().__init__(scope_of(db).of_tenant(namespace), **options)
         self._engine = engine_of(db)
+        super().__init__(scope_of(db).of_tenant(namespace), self._engine, **options)
 
     @classmethod
     def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:

@@ -12,9 +12,12 @@ import boto3
 import botocore.session
 import pytest
 
+from solotable._connect import to_async
 from solotable._protocol.requests import Control, GetItem, PutItem, TransactWriteItems
-from solotable.engines import dynamodb
+from solotable._store.observation import ObservedAsyncEngine
+from solotable.engines import dynamodb, sqlite
 from solotable.errors import NotConfigured, ServiceError
+from solotable.flow import is_amazon
 from tests.serving import environment
 from tests.unit.server.running import running
 
@@ -56,6 +59,22 @@ def test_the_environment_may_name_the_region(variable: str, monkeypatch: pytest.
     monkeypatch.setenv(variable, "eu-north-1")
     with dynamodb.open() as engine:
         assert engine.endpoint_url == "https://dynamodb.eu-north-1.amazonaws.com"
+
+
+def test_only_amazons_own_endpoint_is_amazon(url: str) -> None:
+    with dynamodb.open(region="eu-north-1") as engine:
+        assert engine.capabilities.amazon
+        assert is_amazon(engine)
+        assert is_amazon(to_async(engine))
+        assert is_amazon(ObservedAsyncEngine(to_async(engine), print))
+    with dynamodb.open(region="eu-north-1", botocore=True) as engine:
+        assert is_amazon(to_async(engine))
+    with dynamodb.open(endpoint_url=url) as engine:
+        assert not is_amazon(engine)
+        assert not is_amazon(to_async(engine))
+    with sqlite.open(sqlite.MEMORY) as embedded:
+        assert not is_amazon(embedded)
+        assert not is_amazon(to_async(embedded))
 
 
 def test_streams_go_to_the_same_local_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
