@@ -8,13 +8,16 @@ table in the same way.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Generic, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union
 
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
 
 from . import replies  # noqa: F401  # the strings below name its records
+
+if TYPE_CHECKING:
+    from solotable._expressions.prepared.template import UpdateTemplate
 
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
@@ -66,6 +69,37 @@ class UpdateItem(Request["replies.WroteItem"]):
     returns_on_failure: bool = False
     capacity: CapacityReport = "NONE"
     collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedUpdateItem(UpdateItem):
+    """An UpdateItem from a template and values; it builds its trees when they are read."""
+
+    template: UpdateTemplate
+    #: In canonical wire form, one for each slot.
+    values: tuple[AttributeValue, ...]
+    _trees: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property  # type: ignore[misc] # a property replaces a field of `lazy_dataclass`
+    def update(self) -> Update:
+        """The update with its values."""
+        return self._bind()[0]
+
+    @property  # type: ignore[misc] # the same
+    def condition(self) -> Condition | None:
+        """The condition with its values."""
+        return self._bind()[1]
+
+    def _bind(self) -> tuple[Update, Condition | None]:
+        trees = self._trees
+        if not trees:
+            trees.append(self.template.bind(self.values))
+        bound: tuple[Update, Condition | None] = trees[0]
+        return bound
+
+
+# Observers, logs and errors name a request by its operation.
+PreparedUpdateItem.__name__ = UpdateItem.__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

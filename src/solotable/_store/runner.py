@@ -15,6 +15,7 @@ from solotable._protocol.engine import AsyncEngine, Capabilities, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,
     GetItem,
+    PreparedUpdateItem,
     PutItem,
     Query,
     Request,
@@ -30,7 +31,7 @@ from .observation import ObservedAsyncEngine, ObservedEngine, WatchedAsyncEngine
 ResultT = TypeVar("ResultT")
 
 #: Short writes; committing them as a group is faster than one by one.
-_GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
+_GROUPED_WRITES = frozenset({PutItem, UpdateItem, PreparedUpdateItem, DeleteItem, TransactWriteItems})
 #: Requests that the runner answers itself.
 _LOCAL = frozenset({Sleep, ConcurrentReads, HookCall, SaveBlobs})
 #: The largest page that is read within a few milliseconds.

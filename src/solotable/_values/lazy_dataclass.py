@@ -5,6 +5,8 @@ few of the classes. Here `__init__` is compiled on the first call, and the other
 compilation. `fields`, `replace`, `field` and subclasses from `dataclasses` work on these classes; type
 checkers read `dataclass` as the original.
 
+A property of a subclass replaces the field of this name, which the original keeps as a parameter.
+
 Not supported: mutable classes, classes without slots, `order`, `InitVar`, `KW_ONLY`. Use the original.
 """
 
@@ -50,6 +52,8 @@ def _build(cls: type[Any], *, kw_only: bool) -> type[Any]:
         fields |= getattr(base, _FIELDS, {})
     inherited = set(fields)
     namespace = dict(vars(cls))
+    # A property replaces an inherited field.
+    fields = {name: each for name, each in fields.items() if not isinstance(namespace.get(name), property)}
     for name, annotation in cls.__annotations__.items():
         if not str(annotation).startswith(("ClassVar", "typing.ClassVar")):
             fields[name] = _field(name, annotation, namespace.pop(name, _MISSING), kw_only=kw_only)

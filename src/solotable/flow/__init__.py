@@ -25,6 +25,7 @@ and `flow.feed` reads a table's stream.
 """
 
 from solotable._entities.declare.plan import Plan
+from solotable._expressions.prepared.slots import Slot
 from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.jobs.tenant_erasure import tenant_of
 from solotable._flows.retry import Flow, Sleep
@@ -43,6 +44,7 @@ from .codec import (
     key_of,
 )
 from .item_update import ItemUpdate
+from .prepared_update import PreparedUpdate
 from .runner import arun, engine_of, is_amazon, is_instant, run, scope_of
 from .verbs import (
     Batch,
@@ -79,8 +81,10 @@ __all__ = [
     "Item",
     "ItemUpdate",
     "Plan",
+    "PreparedUpdate",
     "Scope",
     "Sleep",
+    "Slot",
     "Transaction",
     "arun",
     "condition",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
+from solotable._expressions.prepared.slots import Slot
 from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.replies import decode_items
 from solotable._values import AttributeValue, Item, dump, load
@@ -33,7 +34,7 @@ def encode_value(value: Any) -> AttributeValue:
         return {"N": str(value)}
     if type(value) is str:
         return {"S": value}
-    return dump(value)
+    return value if type(value) is Slot else dump(value)
 
 
 def decode_value(value: AttributeValue) -> Any:

@@ -28,6 +28,7 @@ from solotable._protocol.requests import (
     ExecuteStatement,
     ExecuteTransaction,
     GetItem,
+    PreparedUpdateItem,
     PutItem,
     Query,
     Request,
@@ -118,6 +119,18 @@ def _encode_single_write(request: PutItem | UpdateItem | DeleteItem) -> Wire:
 
 
 def _encode_write(action: WriteAction) -> Wire:
+    if isinstance(action, PreparedUpdateItem):
+        members = action.template.wire_members(action.values)
+        members["TableName"] = action.table
+        members["Key"] = action.key
+    else:
+        members = _encode_expressions(action)
+    if action.returns_on_failure:
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return members
+
+
+def _encode_expressions(action: WriteAction) -> Wire:
     members: Wire = {"TableName": action.table}
     if isinstance(action, PutItem):
         members["Item"] = action.item
@@ -130,8 +143,6 @@ def _encode_write(action: WriteAction) -> Wire:
             members["UpdateExpression"] = text
     _add_condition(members, "ConditionExpression", action.condition, tokens)
     tokens.add_to(members)
-    if action.returns_on_failure:
-        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     return members
 
 

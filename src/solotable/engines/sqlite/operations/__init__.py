@@ -32,4 +32,5 @@ OPERATIONS: dict[type[requests.Request[Any]], Callable[[Any, Any], Any]] = {
     requests.TransactGetItems: transact_get_items,
     requests.TransactWriteItems: transact_write_items,
     requests.UpdateItem: write_item,
+    requests.PreparedUpdateItem: write_item,
 }

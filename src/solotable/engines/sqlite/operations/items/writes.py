@@ -15,7 +15,14 @@ from solotable._expressions.update import TOO_LARGE, apply_update, paths_of_upda
 from solotable._protocol.capacity import CapacityMeter
 from solotable._protocol.engine import Pause, TooLong
 from solotable._protocol.replies import SomeItem, WroteItem
-from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
+from solotable._protocol.requests import (
+    ConditionCheck,
+    DeleteItem,
+    PreparedUpdateItem,
+    PutItem,
+    UpdateItem,
+    WriteAction,
+)
 from solotable._values import AttributeValue, Item, growth, item_size
 from solotable._values.limits import LARGEST_ITEM
 from solotable.engines.sqlite.items.keys import (
@@ -76,7 +83,7 @@ def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem)
 
 
 def _reads_item(request: WriteAction) -> bool:
-    return request.condition is not None or request.__class__ is UpdateItem
+    return isinstance(request, UpdateItem) or request.condition is not None
 
 
 def _check_ahead(
@@ -108,7 +115,9 @@ def prepare(table: Table, action: WriteAction) -> bytes:
     if isinstance(action, PutItem):
         return check_and_encode_item_key(table, action.item)
     key = check_and_encode_key(table, action.key)
-    if isinstance(action, UpdateItem):
+    if isinstance(action, UpdateItem) and not (
+        isinstance(action, PreparedUpdateItem) and action.template.names.isdisjoint(table.key_names)
+    ):
         _check_update(table, action.update)
     return key
 
@@ -126,6 +135,10 @@ def _check_row(
     size: int,
     pause: Pause | None = None,
 ) -> ItemWrite:
+    if isinstance(action, PreparedUpdateItem) and old is not None:
+        write = _run_prepared(table, key, old, action)
+        if write is not None:
+            return write
     if action.condition is not None and not evaluate(
         action.condition, {} if old is None else old.item, pause
     ):
@@ -141,6 +154,26 @@ def _check_row(
             )
         case UpdateItem():
             return _check_update_result(table, key, old, action)
+
+
+def _run_prepared(table: Table, key: bytes, old: StoredItem, action: PreparedUpdateItem) -> ItemWrite | None:
+    """Check and apply a prepared update by its compiled function; None if it does not cover the item."""
+    template = action.template
+    apply = template.function(action.values)
+    if not apply:
+        return None
+    result = apply(old.item, action.values)
+    if result is None:
+        template.note_miss()
+        return None
+    if result is False:
+        raise ConditionFailed(item=old.item if action.returns_on_failure else None)
+    new, gained = result
+    size = old.size + gained
+    if size > LARGEST_ITEM:
+        return None
+    _check_updated_keys(table, new)
+    return ItemWrite(table, key, old, new, size)
 
 
 def _check_update_result(table: Table, key: bytes, old: StoredItem | None, action: UpdateItem) -> ItemWrite:
