@@ -105,6 +105,13 @@ class ShardState:
             for name, meter in self.rules.meters.items()
         )
 
+    def under(self, rules: Rules, now: int) -> ShardState:
+        """Return the shard as it would be under other rules, with the tokens that it has."""
+        if self.text == rules.text and not self.is_ahead(now):
+            return self
+        used = {name: self.used_under(name, rules, now) for name in rules.meters}
+        return ShardState(self.level, rules.text, rules.revision, used, now, self.writes, now, self.lanes)
+
     def meter(self, name: str) -> Meter:
         """Return the meter of a limit, also of a former one."""
         found = self.rules.meters.get(name)

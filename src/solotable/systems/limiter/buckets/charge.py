@@ -3,6 +3,11 @@
 A wrong assumption of the write returns the item, and the next write is right. An item that does not exist is
 only written as a whole bucket (C1.6). An item with other limits than the charge is converted in one write,
 which keeps its tokens.
+
+A failed condition is judged by the time of its own write. If the item lacked the cost at that time, the
+charge is refused at once; tokens that came in since then stay in the bucket. Otherwise the assumption was
+wrong, and the charge is written again at once, knowing the item. Other writers are not an outage: a charge
+that they precede too often is refused, and never waits for them.
 """
 
 from __future__ import annotations
@@ -11,10 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
-from solotable.flow import Flow, Item, decode_item
+from solotable.flow import Flow, Item, decode_item, is_conflict
 from solotable.flow.conditions import all_of, equals
 from solotable.flow.requests import GetItem, UpdateItem
 from solotable.systems.limiter.errors import LimiterUnavailable
+from solotable.systems.limiter.meters.rules import Rules
 
 from .bucket import ShardState, decode_state, find_flaw, unreadable
 from .charge_request import Charge, build_request
@@ -22,9 +28,14 @@ from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
 
-#: Writes that other writers may precede, and writes that may fail, before an error is raised.
-_ATTEMPTS = 20
+#: Writes that other writers may precede before an acquire is refused, and the wait that it is told.
+_ATTEMPTS = 6
+_CONTENTION_MICROSECONDS = 10_000
+#: The same for a settlement, which must not be refused; after the first of them it waits before each.
+_SETTLEMENT_ATTEMPTS = 40
+#: Writes that may fail, and for how long they are sent again, before the error is raised.
 _FAILURES = 5
+_DEADLINE_MICROSECONDS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +52,16 @@ class ChargeRefused:
     state: ShardState
     charge: Charge
     now: int
+    #: Whether other writers preceded every attempt, whatever the shard had.
+    contended: bool = False
 
     def wait(self, name: str) -> int:
         """Return the microseconds until a limit has enough."""
         cost = self.charge.costs(self.state.level).get(name)
-        meter = self.charge.rules.meters[name]
-        return 0 if cost is None else meter.wait(self.state.used[name], self.now, cost)
+        if cost is None:
+            return 0
+        wait = self.charge.rules.meters[name].wait(self.state.used[name], self.now, cost)
+        return max(wait, _CONTENTION_MICROSECONDS) if self.contended else wait
 
     @property
     def longest_wait(self) -> int:
@@ -75,8 +90,12 @@ def charge_shard(
     now = writer.now()
     if charge.admit and (refused := cached_refusal(writer, bucket, shard, charge, now)) is not None:
         return refused
-    failures = 0
-    for attempt in range(_ATTEMPTS):
+    started = now
+    failures = lane.attempt = 0
+    while lane.attempt < (_ATTEMPTS if charge.admit else _SETTLEMENT_ATTEMPTS):
+        if lane.attempt >= _ATTEMPTS:
+            yield writer.scope.retries.wait(0)
+            now = writer.now()
         state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
         if charge.admit and charge.part and (state is None or state.level != charge.part):
             return ShardGone()
@@ -86,20 +105,20 @@ def charge_shard(
             reply = yield request
         except ConditionFailed as failed:
             lane.answered = True
+            lane.attempt += 1
             level = 0 if state is None else state.level
-            outcome = _examine(bucket, shard, charge, lane, level, failed.item, writer.now())
+            outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
             if outcome is not None:
                 return outcome
-            if attempt > 2:
-                yield writer.scope.retries.wait(attempt - 2)
         except (ServiceError, TransportError) as failed:
-            lane.lost = True
-            failures += 1
-            if isinstance(failed, ServiceError) and failed.code == "ValidationException":
-                yield from _explain(writer, bucket, shard, failed)
-            if not _may_resend(failed) or failures == _FAILURES:
-                raise
-            yield writer.scope.retries.wait(failures)
+            if is_conflict(failed):
+                # The shard is being split or merged, and nothing was written.
+                lane.answered = True
+                lane.attempt += 1
+            else:
+                lane.lost = True
+                failures += 1
+                yield from _wait_after(writer, bucket, shard, failed, failures, started)
         else:
             lane.answered = True
             item = decode_item(reply.attributes)
@@ -109,17 +128,34 @@ def charge_shard(
                 yield from _extend_expiry(writer, bucket, shard, state, until)
             return Charged(state) if takes else ChargeRefused(state, charge, now)
         now = writer.now()
+    if charge.admit:
+        state = bucket.shards.get(shard) or _full_state(bucket, charge.rules, now)
+        return ChargeRefused(state.under(charge.rules, now), charge, now, contended=True)
     raise LimiterUnavailable(
-        f"The bucket of {bucket.entity!r} for {bucket.resource!r} changed {_ATTEMPTS} times between two "
-        f"writes; try again."
+        f"The bucket of {bucket.entity!r} for {bucket.resource!r} changed before each of "
+        f"{_SETTLEMENT_ATTEMPTS} writes; try again."
     )
 
 
-def _explain(writer: BucketWriter, bucket: CachedBucket, shard: int, failed: ServiceError) -> Flow[None]:
-    """Raise UnreadableBucket if the stored item makes an update invalid, as a counter that is a string."""
-    reply = yield GetItem(table=writer.table, key=writer.key(bucket, shard), consistent=True)
-    if (item := decode_item(reply.item)) and find_flaw(item) is not None:
-        raise unreadable(item) from failed
+def _wait_after(
+    writer: BucketWriter,
+    bucket: CachedBucket,
+    shard: int,
+    failed: ServiceError | TransportError,
+    failures: int,
+    started: int,
+) -> Flow[None]:
+    """Wait before a failed write is sent again; raise its error if that is too often, too late or no use."""
+    if isinstance(failed, ServiceError) and failed.code == "ValidationException":
+        # The stored item may make the update invalid, as a counter that is a string.
+        reply = yield GetItem(table=writer.table, key=writer.key(bucket, shard), consistent=True)
+        if (item := decode_item(reply.item)) and find_flaw(item) is not None:
+            raise unreadable(item) from failed
+    # Its lane shows whether a write was applied whose response was lost.
+    may_resend = failed.retryable or isinstance(failed, OutcomeUnknown)
+    if not may_resend or failures == _FAILURES or writer.now() - started > _DEADLINE_MICROSECONDS:
+        raise failed
+    yield writer.scope.retries.wait(failures)
 
 
 def _extend_expiry(
@@ -134,11 +170,6 @@ def _extend_expiry(
     )
     with suppress(ServiceError, TransportError):
         yield request
-
-
-def _may_resend(failed: ServiceError | TransportError) -> bool:
-    """Return whether to send a write again; its lane shows whether it was applied."""
-    return failed.retryable or isinstance(failed, OutcomeUnknown)
 
 
 def cached_refusal(
@@ -159,7 +190,10 @@ def _assumed_state(bucket: CachedBucket, shard: int, charge: Charge, now: int) -
     """Return a full shard of the level that others have; None for a bucket that the write may create."""
     if bucket.depth == 0 and shard == 0 and not charge.only_gives_back:
         return None
-    rules = charge.rules
+    return _full_state(bucket, charge.rules, now)
+
+
+def _full_state(bucket: CachedBucket, rules: Rules, now: int) -> ShardState:
     used = {name: meter.full(now) for name, meter in rules.meters.items()}
     return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {})
 
@@ -184,11 +218,13 @@ def _examine(
         lane.renumber(written)
         return None
     if state.text != charge.rules.text:
-        # A settlement uses the limits of the item; an acquire may bring newer ones.
+        # A settlement uses the limits of the item, unless it has newer ones; an acquire may bring others.
+        if not charge.admit and state.revision >= charge.rules.revision:
+            return RulesOutdated()
         older = state.revision > charge.rules.revision and not charge.final
         # Limits from before a reset must not undo it, whatever their revision: those of a call have none.
         older = older or state.is_reset_after(charge.rules)
-        return RulesOutdated() if older or not charge.admit else None
+        return RulesOutdated() if older else None
     if charge.admit and state.level != level:
         return ShardGone()
     may_refuse = charge.admit and not state.is_ahead(now)

@@ -24,12 +24,16 @@ from solotable.flow.conditions import (
 )
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
+from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
+
+#: After so many attempts at a limit around its line, a write gives up a few credits for certainty.
+_EXACT_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +146,12 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
             # What is given back to a full bucket has no effect.
             update.add(meter.used, cost)
             terms.append(exists(meter.used))
-        elif used[name] <= full:
-            used[name] = meter.fresh(now) + cost
+            continue
+        margin = 0 if lane.attempt < _EXACT_ATTEMPTS else _margin(meter, cost, lane.attempt)
+        if used[name] <= full + margin:
+            used[name] = meter.fresh(now) + margin + cost
             update.set(meter.used, used[name])
-            terms.append(at_most(meter.used, full))
+            terms.append(at_most(meter.used, full + margin))
         else:
             before = used[name]
             used[name] += cost
@@ -164,6 +170,11 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
     return update, all_of(*terms)
 
 
+def _margin(meter: Meter, cost: int, attempt: int) -> int:
+    """Return the credits that a write may give up, as other writers keep moving `used` across the line."""
+    return max(0, min(cost << 2 * (attempt - _EXACT_ATTEMPTS + 1), meter.depth >> 3, meter.depth - cost))
+
+
 def _build_conversion(
     charge: Charge, lane: Lane, state: ShardState, now: int
 ) -> tuple[FlatUpdate, Condition, bool]:
@@ -172,8 +183,8 @@ def _build_conversion(
     Without enough tokens the item is only converted, so that it refills by the new limits.
     """
     rules, old = charge.rules, state.rules
-    used = {name: state.used_under(name, rules, now) for name in rules.meters}
-    converted = ShardState(state.level, rules.text, rules.revision, used, now, state.writes, now, state.lanes)
+    converted = state.under(rules, now)
+    used = dict(converted.used)
     costs = charge.costs(state.level)
     takes = not (charge.admit and converted.lacks(rules, costs, now))
     update = FlatUpdate().set("at", now).add("writes", 1)

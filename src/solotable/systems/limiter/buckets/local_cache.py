@@ -120,6 +120,8 @@ class Lane:
     index: int
     name: str
     number: int
+    #: How often other writers preceded the write.
+    attempt: int = 0
     #: Whether the last write in it was answered, and whether any was not.
     answered: bool = True
     lost: bool = False

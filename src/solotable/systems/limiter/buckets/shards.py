@@ -136,10 +136,20 @@ def _settle_shard(
     """Settle with one shard, or with the one that it was merged with."""
     bucket = taken.bucket
     lane = bucket.take_lane(writer.now())
+    is_current = False
     try:
         for _ in range(_REDIRECTS):
             state = bucket.shards.get(shard)
             rules = taken.charge.rules if state is None else state.rules
+            if state is not None and not amounts.keys() <= rules.meters.keys():
+                if not is_current:
+                    # Another process may have changed the limits: the item itself shows which it has.
+                    bucket.forget(shard)
+                    bucket.shards |= yield from _read(writer, bucket, (shard,), consistent=True)
+                    is_current = True
+                    continue
+                if taken.charge.rules.revision > state.revision:
+                    rules = taken.charge.rules
             # A limit that was removed in between needs no settlement.
             left = {name: amount for name, amount in amounts.items() if name in rules.meters}
             if not left:
@@ -147,8 +157,10 @@ def _settle_shard(
             charge = Charge(rules, left, admit=False, part=part, counts=counts)
             outcome = yield from charge_shard(writer, bucket, shard, charge, lane)
             if isinstance(outcome, ShardGone):
-                shard = _without_highest_bit(shard)
-            elif not isinstance(outcome, RulesOutdated):
+                shard, is_current = _without_highest_bit(shard), False
+            elif isinstance(outcome, RulesOutdated):
+                is_current = True
+            else:
                 return
     finally:
         bucket.free_lane(lane)
