@@ -61,7 +61,7 @@ def knowing(place: Place, limit: Limit, **options: Any) -> Limiter:
     return made
 
 
-def test_l1_a_failed_write_is_judged_by_its_own_time(place: Place, mode: str) -> None:
+def test_l1_a_failed_write_counts_as_of_its_own_time(place: Place, mode: str) -> None:
     """L1: a token that comes in while the write is under way stays; the refusal is one write."""
     ours = either(place, mode, limits=[RPM], remember_rejections=0.0)
     rival = Limiter(place.beside(), ACME, limits=[RPM])

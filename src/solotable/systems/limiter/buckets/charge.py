@@ -4,7 +4,7 @@ A wrong assumption of the write returns the item, and the next write is right. A
 only written as a whole bucket (C1.6). An item with other limits than the charge is converted in one write,
 which keeps its tokens.
 
-A failed condition is judged by the time of its own write. If the item lacked the cost at that time, the
+A failed condition is checked as of the time of that write. If the item lacked the cost at that time, the
 charge is refused at once; tokens that came in since then stay in the bucket. Otherwise the assumption was
 wrong, and the charge is written again at once, knowing the item. Other writers are not an outage: a charge
 that they precede too often is refused, and never waits for them.
@@ -28,7 +28,7 @@ from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
 
-#: Writes that other writers may precede before an acquire is refused, and the wait that it is told.
+#: Writes that other writers may precede before an acquire is refused, and the wait of that refusal.
 _ATTEMPTS = 6
 _CONTENTION_MICROSECONDS = 10_000
 #: The same for a settlement, which must not be refused; after the first of them it waits before each.
