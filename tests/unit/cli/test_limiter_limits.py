@@ -51,13 +51,21 @@ def test_a_file_is_applied_once_and_then_nothing_is_left_to_do(limits: Run, run:
         "entity": None,
         "resource": None,
         "limits": [
-            {"name": "rpd", "capacity": 5000, "refill": 5000, "period_seconds": 86_400},
-            {"name": "rpm", "capacity": 100, "refill": 100, "period_seconds": 60},
+            {
+                "name": "rpd",
+                "kind": "token_bucket",
+                "capacity": 5000,
+                "refill": 5000,
+                "period_seconds": 86_400,
+            },
+            {"name": "rpm", "kind": "token_bucket", "capacity": 100, "refill": 100, "period_seconds": 60},
         ],
         "on_unavailable": "allow",
     }
     (own, _) = run("limiter", "entity", "get-limits", "u-1", "--json").json
-    assert own["limits"] == [{"name": "rpm", "capacity": 9000, "refill": 6000, "period_seconds": 3600}]
+    assert own["limits"] == [
+        {"name": "rpm", "kind": "token_bucket", "capacity": 9000, "refill": 6000, "period_seconds": 3600}
+    ]
 
     again = limits("apply", "limits.yaml")
     assert (again.code, again.out) == (0, "Nothing to do: the stored limits match the file (4 levels).\n")

@@ -1,4 +1,4 @@
-"""Limits: how many tokens a bucket holds and how fast it refills; and amounts of tokens.
+"""Limits: how many tokens there are, of which kind, and when they come back; and amounts of tokens.
 
 All numbers are whole: those of a limit, and an amount is in thousandths of a token.
 """
@@ -6,13 +6,14 @@ All numbers are whole: those of a limit, and an amount is in thousandths of a to
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from dataclasses import field as dataclass_field
 from decimal import Context, Decimal, Inexact
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from solotable.errors import DataError
 
+from .calendar_period import NOMINAL_SECONDS, CalendarPeriod, Per
 from .names import limit_name, shorten
 
 #: Tokens are counted in thousandths.
@@ -20,6 +21,8 @@ MILLI = 1000
 MICROSECONDS = 1_000_000
 #: The most tokens of a limit, and the longest period: all numbers fit in DynamoDB's 38 digits.
 MOST_TOKENS = 10**12
+#: A sliding window stores two numbers of tokens in one number.
+MOST_SLIDING_TOKENS = 10**9
 LONGEST_PERIOD_SECONDS = 366 * 86_400
 MOST_LIMITS = 10
 #: Ends the stored text of a soft limit.
@@ -32,9 +35,25 @@ _EXACT = Context(prec=60, traps=[Inexact])
 Amount = int | float | Decimal
 
 
+LimitKind = Literal["token_bucket", "fixed_window", "sliding_window", "calendar", "session", "concurrency"]
+#: The kinds in stored texts; a token bucket has none.
+KIND_WORDS: dict[LimitKind, str] = {
+    "fixed_window": "fixed",
+    "sliding_window": "sliding",
+    "calendar": "calendar",
+    "session": "session",
+    "concurrency": "concurrency",
+}
+_KINDS: dict[str, LimitKind] = {word: kind for kind, word in KIND_WORDS.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A token bucket: it holds `capacity` tokens, and `refill` tokens come in per `period_seconds`.
+    """A limit: how many tokens there are, and when they come back.
+
+    A token bucket holds `capacity` tokens, and `refill` tokens come in per `period_seconds`. Every other kind
+    has `capacity` tokens per period, and `refill` is the same number. `period_seconds` of a calendar is the
+    longest length of its periods; that of a concurrency limit is how long a lease may hold its tokens.
 
     A limit of capacity 0 denies every call that names it. A call that exceeds a `soft` limit is admitted.
     """
@@ -46,13 +65,22 @@ class Limit:
     soft: bool = False
     #: When an operator reset the limit, in microseconds: a bucket with an earlier time starts full.
     reset_at: int = dataclass_field(default=0, repr=False)
+    kind: LimitKind = "token_bucket"
+    #: Of a calendar: its periods.
+    calendar_period: CalendarPeriod | None = None
 
     def __post_init__(self) -> None:
         limit_name(self.name)
+        if self.kind not in get_args(LimitKind):
+            raise DataError(
+                f"The kind of limit {self.name!r} is one of {', '.join(get_args(LimitKind))}; "
+                f"got {shorten(self.kind)}."
+            )
         denies = self.capacity == 0
+        highest = MOST_SLIDING_TOKENS if self.kind == "sliding_window" else MOST_TOKENS
         for field, least, most in (
-            ("capacity", 0, MOST_TOKENS),
-            ("refill", 0 if denies else 1, MOST_TOKENS),
+            ("capacity", 0, highest),
+            ("refill", 0 if denies else 1, highest),
             ("period_seconds", 1, LONGEST_PERIOD_SECONDS),
         ):
             value = getattr(self, field)
@@ -66,6 +94,13 @@ class Limit:
                 f"Limit {self.name!r} has capacity 0, which denies every call, so it cannot be soft; "
                 f"give it a capacity."
             )
+        if self.kind != "token_bucket" and self.refill != self.capacity:
+            raise DataError(
+                f"The refill of limit {self.name!r} is its capacity, {self.capacity}, because its kind is "
+                f"{self.kind}; got {self.refill}."
+            )
+        if (self.calendar_period is None) is (self.kind == "calendar"):
+            raise DataError(f"Limit {self.name!r} has a calendar period exactly if its kind is calendar.")
 
     @classmethod
     def per_second(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
@@ -89,33 +124,113 @@ class Limit:
 
     @classmethod
     def custom(cls, name: str, *, capacity: int, refill: int, period_seconds: int) -> Self:
-        """Return a limit with every number given."""
+        """Return a token bucket with every number given."""
         return cls(name, capacity, refill, period_seconds)
 
     @classmethod
+    def fixed_window(cls, name: str, amount: int, seconds: int) -> Self:
+        """Return a limit of so many tokens in each window of so many seconds; windows begin at the epoch."""
+        return cls(name, amount, amount, seconds, kind="fixed_window")
+
+    @classmethod
+    def sliding_window(cls, name: str, amount: int, seconds: int) -> Self:
+        """Return a limit on the tokens of this window and, weighted by its rest, of the window before."""
+        return cls(name, amount, amount, seconds, kind="sliding_window")
+
+    @classmethod
+    def calendar(
+        cls,
+        name: str,
+        amount: int,
+        per: Per,
+        *,
+        timezone: str = "UTC",
+        anchor: int | str | None = None,
+    ) -> Self:
+        """Return a limit of so many tokens per hour, day, week, month or year of a calendar.
+
+        `anchor` is where a period begins: a minute of the hour, an hour of the day (or `"06:30"`), a weekday
+        (`"mon"`), a day of the month (31: the last one), a day of the year (`"04-06"`).
+        """
+        period = CalendarPeriod(per, timezone, anchor)  # type: ignore[arg-type]  # __post_init__ parses it
+        seconds = NOMINAL_SECONDS[period.per]
+        return cls(name, amount, amount, seconds, kind="calendar", calendar_period=period)
+
+    @classmethod
+    def session(cls, name: str, amount: int, seconds: int) -> Self:
+        """Return a limit of so many tokens per session, which begins with the first use and has a length."""
+        return cls(name, amount, amount, seconds, kind="session")
+
+    @classmethod
+    def concurrency(cls, name: str, amount: int, lease_seconds: int = 60) -> Self:
+        """Return a limit of so many tokens in use at once; a lease holds its own for so many seconds."""
+        return cls(name, amount, amount, lease_seconds, kind="concurrency")
+
+    @classmethod
+    def from_dict(cls, members: Mapping[str, Any]) -> Self:
+        """Return the limit of what `as_dict` returns; `capacity` and `refill` default to each other."""
+        given = {name: value for name, value in members.items() if value is not None}
+        name, kind = given.get("name", ""), given.get("kind", "token_bucket")
+        capacity: Any = given.get("capacity", given.get("refill"))
+        if capacity is None:
+            raise DataError(f"Limit {name!r} has no capacity.")
+        soft = given.get("soft", False)
+        if type(soft) is not bool:
+            raise DataError(f"The soft of limit {name!r} is true or false; got {shorten(soft)}.")
+        calendar = {key: given[key] for key in ("per", "timezone", "anchor") if key in given}
+        if kind != "calendar":
+            if calendar:
+                raise DataError(f"Limit {name!r} has {', '.join(calendar)}, which only a calendar has.")
+            if "period_seconds" not in given:
+                raise DataError(f"Limit {name!r} has no period_seconds.")
+            refill, seconds = given.get("refill", capacity), given["period_seconds"]
+            return cls(name, capacity, refill, seconds, soft, kind=kind)
+        if "per" not in calendar:
+            raise DataError(f"Limit {name!r} has no per; a calendar is per hour, day, week, month or year.")
+        found = cls.calendar(name, capacity, **calendar)
+        for field in ("refill", "period_seconds"):
+            if given.get(field, getattr(found, field)) != getattr(found, field):
+                raise DataError(
+                    f"The {field} of limit {name!r} is {getattr(found, field)}, because its kind is "
+                    f"calendar; leave it out."
+                )
+        return replace(found, soft=soft)
+
+    @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse what `str` returns: `rpm=100/60`, or `rpm=100/60+150` if it holds more than it refills."""
+        """Parse what `str` returns.
+
+        A token bucket is `rpm=100/60`, or `rpm=100/60+150` if it holds more than it refills. Other kinds are
+        `rpm=100/fixed:60`, `rpm=100/sliding:60`, `quota=100/calendar:month:15,Europe/Berlin`,
+        `chat=50/session:3600` and `jobs=5/concurrency:60`.
+        """
         name, equals, rest = text.partition("=")
         rest, at, reset_at = rest.partition("@")
         soft, rest = rest.endswith(_SOFT), rest.removesuffix(_SOFT)
         rate, slash, tail = rest.partition("/")
-        period, plus, burst = tail.partition("+")
-        numbers = [rate, period, *([burst] if plus else []), *([reset_at] if at else [])]
-        # isdecimal is also true of other scripts' digits.
-        if not (equals and slash and all(each.isascii() and each.isdecimal() for each in numbers)):
+        end: dict[str, Any] = {"soft": soft, "reset_at": int(reset_at) if _is_number(reset_at) else 0}
+        word, colon, period = tail.partition(":")
+        kind: LimitKind = _KINDS.get(word, "token_bucket") if colon else "token_bucket"
+        burst = plus = ""
+        if kind == "token_bucket":
+            period, plus, burst = tail.partition("+")
+        numbers = [rate, *([burst] if plus else []), *([reset_at] if at else [])]
+        if kind != "calendar":
+            numbers.append(period)
+        if not (equals and slash and all(map(_is_number, numbers))):
             raise DataError(
                 f"{text!r} is not a limit; write name=tokens/seconds, or name=tokens/seconds+burst."
             )
-        return cls(
-            name,
-            int(burst) if plus else int(rate),
-            int(rate),
-            int(period),
-            soft,
-            int(reset_at) if at else 0,
-        )
+        if kind == "calendar":
+            found = CalendarPeriod.parse(period)
+            seconds = NOMINAL_SECONDS[found.per]
+            return cls(name, int(rate), int(rate), seconds, kind=kind, calendar_period=found, **end)
+        return cls(name, int(burst) if plus else int(rate), int(rate), int(period), kind=kind, **end)
 
     def __str__(self) -> str:
+        if self.kind != "token_bucket":
+            period = self.period_seconds if self.calendar_period is None else self.calendar_period
+            return f"{self.name}={self.capacity}/{KIND_WORDS[self.kind]}:{period}{self.suffix}"
         burst = "" if self.capacity == self.refill else f"+{self.capacity}"
         return f"{self.name}={self.refill}/{self.period_seconds}{burst}{self.suffix}"
 
@@ -127,11 +242,21 @@ class Limit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the limit as JSON has it."""
-        found = asdict(self)
-        del found["reset_at"]
-        if not self.soft:
-            del found["soft"]
-        return found
+        found: dict[str, Any] = {
+            "name": self.name,
+            "kind": self.kind,
+            "capacity": self.capacity,
+            "refill": self.refill,
+            "period_seconds": self.period_seconds,
+        }
+        if self.soft:
+            found["soft"] = True
+        return found if self.calendar_period is None else {**found, **asdict(self.calendar_period)}
+
+
+def _is_number(text: str) -> bool:
+    # isdecimal is also true of other scripts' digits.
+    return text.isascii() and text.isdecimal()
 
 
 #: The limits of one bucket, by name.

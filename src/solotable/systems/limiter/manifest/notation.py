@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from solotable.errors import DataError
-from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.admin.calendar_period import NOMINAL_SECONDS, CalendarPeriod
+from solotable.systems.limiter.admin.limits import KIND_WORDS, Limit, LimitKind
 
 _NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 _SECONDS = {name: seconds for seconds, name in _NAMES.items()}
 _SECONDS |= {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+_KINDS: dict[str, LimitKind] = {word: kind for kind, word in KIND_WORDS.items()}
 #: How to write a limit, for messages.
 FORM = (
     "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 after it is the most that it holds, "
-    "~soft makes it soft"
+    "~soft makes it soft; other kinds are rpm=100/fixed:minute, rpm=100/sliding:minute, "
+    "quota=100/calendar:month:15,Europe/Berlin, chat=50/session:hour, jobs=5/concurrency:60"
 )
 
 
@@ -20,6 +23,8 @@ def parse_limit(text: str) -> Limit:
 
     >>> str(parse_limit("rpm=100/min")), str(parse_limit("rpd = 1_000 / day+2000"))
     ('rpm=100/60', 'rpd=1000/86400+2000')
+    >>> str(parse_limit("rpm=100/fixed:minute")), str(parse_limit("quota=1_000/calendar:month:31"))
+    ('rpm=100/fixed:60', 'quota=1000/calendar:month:31')
     """
     name, equals, rate = text.partition("=")
     if not equals:
@@ -32,6 +37,11 @@ def parse_rate(name: str, rate: str) -> Limit:
     given = f"{name}={rate}"
     rate, tilde, suffix = rate.partition("~")
     soft = suffix.strip().lower() == "soft"
+    amount, slash, rest = rate.partition("/")
+    word, colon, period = rest.strip().partition(":")
+    kind = _KINDS.get(word.strip().lower())
+    if slash and kind is not None and (soft or not tilde) and (colon or kind == "concurrency"):
+        return _parse_kind(given, name, kind, amount, period.strip(), soft=soft)
     rate, plus, burst = rate.partition("+")
     tokens, slash, period = rate.partition("/")
     refill, seconds = _parse_whole(tokens), seconds_of(period) if slash else 60
@@ -39,6 +49,18 @@ def parse_rate(name: str, rate: str) -> Limit:
     if refill is None or seconds is None or capacity is None or (tilde and not soft):
         raise DataError(f"{given!r} is not a limit; write {FORM}.")
     return Limit(name, capacity, refill, seconds, soft)
+
+
+def _parse_kind(given: str, name: str, kind: LimitKind, amount: str, period: str, *, soft: bool) -> Limit:
+    capacity = _parse_whole(amount)
+    found = CalendarPeriod.parse(period) if kind == "calendar" else None
+    if found is not None:
+        seconds: int | None = NOMINAL_SECONDS[found.per]
+    else:
+        seconds = seconds_of(period) if period else 60
+    if capacity is None or seconds is None:
+        raise DataError(f"{given!r} is not a limit; write {FORM}.")
+    return Limit(name, capacity, capacity, seconds, soft, kind=kind, calendar_period=found)
 
 
 def seconds_of(period: str) -> int | None:
@@ -60,8 +82,9 @@ def format_limit(limit: Limit) -> str:
     """
     burst = "" if limit.capacity == limit.refill else f"+{limit.capacity}"
     soft = "~soft" if limit.soft else ""
-    period = _NAMES.get(limit.period_seconds, limit.period_seconds)
-    return f"{limit.name}={limit.refill}/{period}{burst}{soft}"
+    kind = "" if limit.kind == "token_bucket" else f"{KIND_WORDS[limit.kind]}:"
+    period = limit.calendar_period or _NAMES.get(limit.period_seconds, limit.period_seconds)
+    return f"{limit.name}={limit.refill}/{kind}{period}{burst}{soft}"
 
 
 def _parse_whole(text: str) -> int | None:

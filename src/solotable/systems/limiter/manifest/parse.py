@@ -1,7 +1,8 @@
 """Parse a file of limits, and report every problem with its line.
 
-Only `capacity` is required: `refill` defaults to it, `period_seconds` to 60. A number alone is a capacity, a
-string such as `100/hour+150` a rate. All problems are reported at once; a file with one is rejected whole.
+Only `capacity` is required: `refill` defaults to it, `period_seconds` to 60, `kind` to token_bucket. A number
+alone is a capacity, a string such as `100/hour+150` a rate. All problems are reported at once; a file with
+one is rejected whole.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ResultT = TypeVar("ResultT")
 MOST_LEVELS = 100_000
 _MOST_PROBLEMS = 20
 _TOP = ("namespace", "system", "resources", "entities")
-_LIMIT = ("capacity", "refill", "period_seconds", "period", "soft")
+_LIMIT = ("capacity", "refill", "period_seconds", "period", "soft", "kind", "per", "timezone", "anchor")
 _PERIOD_SECONDS = 60
 
 
@@ -203,28 +204,19 @@ class _Reader:
         if "period" in members and "period_seconds" in members:
             self._problem(entry.line, f"Limit {name!r} has period and period_seconds; give one of them.")
             return None
-        numbers = {key: each.node.value for key, each in members.items() if key not in ("period", "soft")}
-        soft = members["soft"].node.value if "soft" in members else False
-        if type(soft) is not bool:
-            self._problem(members["soft"].line, f"soft is true or false; got {soft!r}.")
-            return None
+        given = {key: each.node.value for key, each in members.items() if key != "period"}
         if "period" in members:
             seconds = seconds_of(str(members["period"].node.value))
             if seconds is None:
                 line = members["period"].line
                 self._problem(line, "A period is second, minute, hour, day, or a number of seconds.")
                 return None
-            numbers["period_seconds"] = seconds
-        capacity = numbers["capacity"]
+            given["period_seconds"] = seconds
+        elif given.get("kind") != "calendar":
+            given.setdefault("period_seconds", _PERIOD_SECONDS)
         return self._checked(
             next((each.line for each in members.values()), entry.line),
-            lambda: Limit(
-                name,
-                capacity,
-                numbers.get("refill", capacity),
-                numbers.get("period_seconds", _PERIOD_SECONDS),
-                soft,
-            ),
+            lambda: Limit.from_dict({"name": name, **given}),
             lines={key: each.line for key, each in members.items()},
         )
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model_validator
 
+from solotable.errors import DataError
+from solotable.systems.limiter.admin.calendar_period import Per
 from solotable.systems.limiter.admin.entities import OnUnavailable, StoredLimits
-from solotable.systems.limiter.admin.limits import LONGEST_PERIOD_SECONDS, MOST_LIMITS, MOST_TOKENS, Limit
+from solotable.systems.limiter.admin.limits import (
+    LONGEST_PERIOD_SECONDS,
+    MOST_LIMITS,
+    MOST_TOKENS,
+    Limit,
+    LimitKind,
+)
 from solotable.systems.limiter.admin.resolve import Source
 from solotable.systems.limiter.errors import LimitStatus
 from solotable.systems.limiter.http.http_leases import AcquiredLease, StoredLease
@@ -17,7 +25,7 @@ from .dependencies import ENTITY, LIMIT, NAMESPACE, RESOURCE
 
 _ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
 _TIME = "2026-11-15T09:30:00Z"
-_LIMIT = {"name": "rpm", "capacity": 60, "refill": 60, "period_seconds": 60}
+_LIMIT = {"name": "rpm", "kind": "token_bucket", "capacity": 60, "refill": 60, "period_seconds": 60}
 _LIMITS = [{"name": "rpm", "refill": 60, "period_seconds": 60}]
 _STATUS = {
     "entity": "user-1",
@@ -63,23 +71,35 @@ def response(example: Any) -> ConfigDict:
 
 
 class LimitBody(BaseModel):
-    """A limit: tokens per period, and how many it holds; without `capacity` as many as it refills.
+    """A limit of any kind: `capacity` and `refill` default to each other; only a calendar has no period.
 
-    Capacity 0 denies every call that names the limit; a soft limit admits calls that exceed it.
+    A calendar has `per`, `timezone` and `anchor` instead. Capacity 0 denies every call that names
+    the limit; a soft limit admits calls that exceed it.
     """
 
     model_config = request(_LIMITS[0])
 
     name: Annotated[str, Field(pattern=LIMIT)]
-    refill: Annotated[int, Field(ge=0, le=MOST_TOKENS, strict=True)]
-    period_seconds: Annotated[int, Field(ge=1, le=LONGEST_PERIOD_SECONDS, strict=True)]
+    kind: LimitKind = "token_bucket"
+    refill: Annotated[int, Field(ge=0, le=MOST_TOKENS, strict=True)] | None = None
+    period_seconds: Annotated[int, Field(ge=1, le=LONGEST_PERIOD_SECONDS, strict=True)] | None = None
     capacity: Annotated[int, Field(ge=0, le=MOST_TOKENS, strict=True)] | None = None
     soft: bool = False
+    per: Per | None = None
+    timezone: str | None = None
+    anchor: StrictInt | str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            self.limit()
+        except DataError as error:
+            raise ValueError(str(error)) from error
+        return self
 
     def limit(self) -> Limit:
         """Return the limit."""
-        capacity = self.refill if self.capacity is None else self.capacity
-        return Limit(self.name, capacity, self.refill, self.period_seconds, self.soft)
+        return Limit.from_dict(self.model_dump())
 
 
 LimitList = Annotated[list[LimitBody], Field(min_length=1, max_length=MOST_LIMITS)]
@@ -91,15 +111,19 @@ def limits_of(bodies: list[LimitBody] | None) -> list[Limit] | None:
 
 
 class LimitOut(BaseModel):
-    """A limit with every number."""
+    """A limit with every number; of a calendar also its periods."""
 
     model_config = response(_LIMIT)
 
     name: str
+    kind: LimitKind = "token_bucket"
     capacity: int
     refill: int
     period_seconds: int
     soft: bool = False
+    per: Per | None = None
+    timezone: str | None = None
+    anchor: str | None = None
 
 
 class StatusOut(BaseModel):
