@@ -240,6 +240,14 @@ class Limit:
         soft = _SOFT if self.soft else ""
         return f"{soft}@{self.reset_at}" if self.reset_at else soft
 
+    def same_periods(self, other: Limit) -> bool:
+        """Return whether the periods of another limit begin and end with those of this one."""
+        return (self.kind, self.period_seconds, self.calendar_period) == (
+            other.kind,
+            other.period_seconds,
+            other.calendar_period,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the limit as JSON has it."""
         found: dict[str, Any] = {

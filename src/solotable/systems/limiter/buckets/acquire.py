@@ -257,16 +257,22 @@ def read_statuses(
                 # A shard of level n has 1 / 2**n of the bucket.
                 available = sum(_credits(state, name, rules, now) >> state.level for state in shards.values())
             cost = meter.cost(target.charge.amounts.get(name, 0))
-            wait = meter.wait(meter.used_for(available, now), now, cost) / MICROSECONDS
+            used = meter.used_for(available, now)
+            if len(shards) == 1 and 0 in shards:
+                used = _used(shards[0], name, rules, now)
+            wait = meter.wait(used, now, cost) / MICROSECONDS
             statuses.append(target.status(name, available // meter.price // MILLI, wait))
     return statuses
 
 
 def _credits(state: ShardState, name: str, rules: Rules, now: int) -> int:
     """Return the credits of a shard by the rules, under which it may not be stored yet."""
+    return rules.meters[name].credits(_used(state, name, rules, now), now)
+
+
+def _used(state: ShardState, name: str, rules: Rules, now: int) -> int:
     is_current = state.text == rules.text and not state.is_ahead(now)
-    used = state.used[name] if is_current else state.used_under(name, rules, now)
-    return rules.meters[name].credits(used, now)
+    return state.used[name] if is_current else state.used_under(name, rules, now)
 
 
 def refresh(context: LimiterContext, entity: str, resource: str) -> Flow[None]:

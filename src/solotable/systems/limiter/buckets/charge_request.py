@@ -9,7 +9,7 @@ so an assumption never admits anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from solotable.flow.conditions import (
     Condition,
@@ -24,7 +24,7 @@ from solotable.flow.conditions import (
 )
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
-from solotable.systems.limiter.meters.meter import Meter
+from solotable.systems.limiter.meters.meter import Meter, Settlement
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
@@ -51,6 +51,8 @@ class Charge:
     counts: bool = True
     #: Whether the rules replace those of the item even if they are older.
     final: bool = False
+    #: By limit, the period in which what is given back was taken; without one, the current period.
+    periods: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def only_gives_back(self) -> bool:
@@ -122,7 +124,7 @@ def _build_first(
     for name, meter in rules.meters.items():
         full = meter.full(now)
         if name in costs:
-            used[name] = meter.fresh(now) + costs[name]
+            used[name] = meter.charged(full, now, costs[name])
             update.set(meter.used, used[name])
             terms.append(at_most(meter.used, full))
         else:
@@ -142,23 +144,26 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
     for name, cost in charge.costs(state.level).items():
         meter = rules.meters[name]
         full = meter.full(now)
-        if cost < 0:
-            # What is given back to a full bucket has no effect.
-            update.add(meter.used, cost)
-            terms.append(exists(meter.used))
-            continue
+        before = used[name]
         margin = 0 if lane.attempt < _EXACT_ATTEMPTS else _margin(meter, cost, lane.attempt)
-        if used[name] <= full + margin:
-            used[name] = meter.fresh(now) + margin + cost
+        if cost > 0 and before <= full + margin:
+            used[name] = meter.charged(full, now, cost) + margin
             update.set(meter.used, used[name])
             terms.append(at_most(meter.used, full + margin))
-        else:
-            before = used[name]
+        elif cost > 0 and meter.turns and (turned := meter.turned(before, now)) != before:
+            used[name] = meter.charged(before, now, cost)
+            update.set(meter.used, used[name])
+            terms.append(equals(meter.used, before))
+            if charge.admit:
+                terms.append(at_most(meter.used, before + meter.ceiling(turned, now) - cost - turned))
+        elif charge.admit:
             used[name] += cost
             update.add(meter.used, cost)
             terms.append(at_least(meter.used, meter.floor(before, now)))
-            if charge.admit:
-                terms.append(at_most(meter.used, meter.ceiling(before, now) - cost))
+            terms.append(at_most(meter.used, meter.ceiling(before, now) - cost))
+        else:
+            settlement = meter.settle(before, now, cost, charge.periods.get(name))
+            used[name] += _settle(update, terms, meter, settlement)
     if not charge.admit:
         # `used` of a clock far ahead must stay recognisable.
         terms.append(at_most("at", now + TOLERATED_SKEW))
@@ -172,7 +177,24 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
 
 def _margin(meter: Meter, cost: int, attempt: int) -> int:
     """Return the credits that a write may give up, as other writers keep moving `used` across the line."""
+    if meter.limit.kind != "token_bucket":
+        # The line of a period stands still until the next one.
+        return 0
     return max(0, min(cost << 2 * (attempt - _EXACT_ATTEMPTS + 1), meter.depth >> 3, meter.depth - cost))
+
+
+def _settle(update: FlatUpdate, terms: list[Condition], meter: Meter, settlement: Settlement) -> int:
+    """Add what a settlement adds, and return it; what is given back to another period has no effect."""
+    delta, lowest, highest = settlement
+    if delta:
+        update.add(meter.used, delta)
+    if lowest is not None:
+        terms.append(at_least(meter.used, lowest))
+    if highest is not None:
+        terms.append(at_most(meter.used, highest))
+    if lowest is highest is None:
+        terms.append(exists(meter.used))
+    return delta
 
 
 def _build_conversion(

@@ -22,6 +22,7 @@ from solotable.flow.conditions import Condition, all_of, at_most, equals, missin
 from solotable.flow.requests import DeleteItem, PutItem, TransactWriteItems, UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import LimiterUnavailable
+from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.table import limiter
 
 from .bucket import HIGHEST_LEVEL, Bucket, ShardState, decode_state
@@ -60,6 +61,25 @@ class TakenTokens:
     charge: Charge
     shards: tuple[int, ...]
     state: ShardState | None = None
+    #: By limit, the period that it was charged in; None: that of `state`.
+    periods: Mapping[str, int] | None = None
+
+    def periods_under(self, rules: Rules) -> Mapping[str, int]:
+        """Return the periods that limits of these rules still have."""
+        own = self.charge.rules.meters
+        return {
+            name: period
+            for name, period in self.charged_periods.items()
+            if name in rules.meters and name in own and own[name].limit.same_periods(rules.meters[name].limit)
+        }
+
+    @property
+    def charged_periods(self) -> Mapping[str, int]:
+        """The periods that it was charged in."""
+        state = self.state
+        if self.periods is not None or state is None:
+            return self.periods or {}
+        return {name: meter.period(state.used[name], state.at) for name, meter in state.rules.meters.items()}
 
 
 def take(
@@ -154,7 +174,8 @@ def _settle_shard(
             left = {name: amount for name, amount in amounts.items() if name in rules.meters}
             if not left:
                 return
-            charge = Charge(rules, left, admit=False, part=part, counts=counts)
+            periods = taken.periods_under(rules)
+            charge = Charge(rules, left, admit=False, part=part, counts=counts, periods=periods)
             outcome = yield from charge_shard(writer, bucket, shard, charge, lane)
             if isinstance(outcome, ShardGone):
                 shard, is_current = _without_highest_bit(shard), False
@@ -311,7 +332,8 @@ def _rebalance(
     try:
         if written > writer.shard_above * passed:
             bucket.samples[shard] = RateSample(state.seen, state.writes)
-            if state.level < writer.highest_level and _has_headroom(charge, state.level + 1):
+            may_split = state.level < writer.highest_level and charge.rules.splits
+            if may_split and _has_headroom(charge, state.level + 1):
                 yield from split(writer, bucket, shard, state)
         elif passed >= (_MERGE_MICROSECONDS if state.level else _SPLIT_MICROSECONDS):
             bucket.samples[shard] = RateSample(state.seen, state.writes)

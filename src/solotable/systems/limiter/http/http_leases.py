@@ -51,6 +51,8 @@ class ChargedBucket(BaseModel):
     rules: str
     revision: int
     shards: tuple[int, ...]
+    #: By limit, the period that it was charged in.
+    periods: dict[str, int] = {}
 
 
 class StoredLease(FlatEntity, table=table):
@@ -223,6 +225,7 @@ class HttpLeases:
                 rules=each.charge.rules.text,
                 revision=each.charge.rules.revision,
                 shards=each.shards,
+                periods=dict(each.charged_periods),
             )
             for each in grant.taken
         ]
@@ -266,5 +269,5 @@ def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, int]
             continue
         shards = dict.fromkeys(surviving_shard(shard, bucket.shards) for shard in charged.shards)
         charge = Charge(rules_from(charged.rules, charged.revision), {})
-        taken.append(TakenTokens(bucket, charge, tuple(shards)))
+        taken.append(TakenTokens(bucket, charge, tuple(shards), periods=charged.periods))
     yield from adjust(context.writer, Grant(tuple(taken), {}), owed)

@@ -83,7 +83,7 @@ def format_limit(limit: Limit) -> str:
     burst = "" if limit.capacity == limit.refill else f"+{limit.capacity}"
     soft = "~soft" if limit.soft else ""
     kind = "" if limit.kind == "token_bucket" else f"{KIND_WORDS[limit.kind]}:"
-    period = limit.calendar_period or _NAMES.get(limit.period_seconds, limit.period_seconds)
+    period = str(limit.calendar_period or _NAMES.get(limit.period_seconds) or limit.period_seconds)
     return f"{limit.name}={limit.refill}/{kind}{period}{burst}{soft}"
 
 

@@ -8,13 +8,23 @@ its own condition:
     otherwise:                      used = used + cost           if floor <= used <= ceiling - cost
 
 A settlement is the same without the ceiling. Writers only assume which form applies; the condition verifies.
+A sliding window has a third form, for the first charge of a window: used = turned + cost, if `used` is
+unchanged.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from solotable.systems.limiter.admin.limits import Limit
+
+
+class Settlement(NamedTuple):
+    """An addition to `used`, exact while `used` is in a range; None: without a bound."""
+
+    delta: int
+    lowest: int | None = None
+    highest: int | None = None
 
 
 class Meter(Protocol):
@@ -44,6 +54,14 @@ class Meter(Protocol):
     def fill_seconds(self) -> int:
         """The seconds after which a limit without debt is untouched again."""
 
+    @property
+    def splits(self) -> bool:
+        """Whether a bucket with this limit may be split into shards."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether a new period may change `used` of a limit that is not untouched."""
+
     def cost(self, amount: int, level: int = 0) -> int:
         """Return what an amount costs in a shard of this level."""
 
@@ -58,6 +76,15 @@ class Meter(Protocol):
 
     def ceiling(self, used: int, now: int) -> int:
         """Return the highest value that a charge may reach now."""
+
+    def period(self, used: int, now: int) -> int:
+        """Return the period that `used` was counted in: what was taken in it is given back to it."""
+
+    def turned(self, used: int, now: int) -> int:
+        """Return `used` in the current period."""
+
+    def settle(self, used: int, now: int, cost: int, period: int | None) -> Settlement:
+        """Return the addition for a cost without admission; below zero, what was taken in a period."""
 
     def credits(self, used: int, now: int) -> int:
         """Return the available credits, at most `depth`; below zero in debt."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from solotable.systems.limiter.admin.limits import MICROSECONDS, Limit, Limits, parse, render
+from solotable.errors import DataError
+from solotable.systems.limiter.admin.limits import MICROSECONDS, Limit, LimitKind, Limits, parse, render
 
 from .meter import Meter
+from .session import Session
+from .sliding import SlidingWindow
 from .token_bucket import TokenBucket
+from .windows import Window
 
 #: An unused bucket is kept for this many times its time to fill, and for this time more: a writer with a
 #: clock that is ahead must not delete a debt.
@@ -19,9 +23,21 @@ _RETENTION_SECONDS = 3600
 _LONGEST_RETENTION_SECONDS = 100 * 366 * 86_400
 
 
+_METERS: dict[LimitKind, Callable[[Limit], Meter]] = {
+    "token_bucket": TokenBucket.of,
+    "fixed_window": Window.of,
+    "calendar": Window.of,
+    "session": Session.of,
+    "sliding_window": SlidingWindow.of,
+}
+
+
 def meter_of(limit: Limit) -> Meter:
     """Return the meter of a limit, by its kind."""
-    return TokenBucket.of(limit)
+    found = _METERS.get(limit.kind)
+    if found is None:
+        raise DataError(f"Limit {limit.name!r} has the kind {limit.kind}, which this release cannot count.")
+    return found(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,8 @@ class Rules:
     revision: int
     meters: Mapping[str, Meter]
     retention_seconds: int
+    #: Whether the bucket may be split into shards.
+    splits: bool
 
     @property
     def limits(self) -> Limits:
@@ -55,7 +73,9 @@ def rules_of(limits: Limits, revision: int) -> Rules:
     """Return the rules of some limits."""
     meters = {limit.name: meter_of(limit) for limit in limits}
     longest = max(meter.fill_seconds for meter in meters.values())
-    return Rules(render(limits), revision, meters, _RETENTION_FILLS * longest + _RETENTION_SECONDS)
+    retention = _RETENTION_FILLS * longest + _RETENTION_SECONDS
+    splits = all(meter.splits for meter in meters.values())
+    return Rules(render(limits), revision, meters, retention, splits)
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, Limit
 
-from .meter import Meter
+from .meter import Meter, Settlement
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class TokenBucket:
     rate: int
     price: int
     depth: int
+    splits: bool = True
+    turns: bool = False
 
     @classmethod
     def of(cls, limit: Limit) -> TokenBucket:
@@ -85,6 +87,18 @@ class TokenBucket:
     def charged(self, used: int, now: int, cost: int) -> int:
         """Return `used` after a charge; what is given back to a full bucket has no effect."""
         return max(used, self.full(now)) + cost if cost > 0 else used + cost
+
+    def period(self, used: int, now: int) -> int:
+        """Return 0: a token bucket has no periods."""
+        return 0
+
+    def turned(self, used: int, now: int) -> int:
+        """Return `used`: a token bucket has no periods."""
+        return used
+
+    def settle(self, used: int, now: int, cost: int, period: int | None) -> Settlement:
+        """Return the addition for a cost; what is given back to a full bucket has no effect."""
+        return Settlement(cost, self.full(now) if cost > 0 else None)
 
     def wait(self, used: int, now: int, cost: int) -> int:
         """Return the microseconds until a cost is available."""
