@@ -1,6 +1,6 @@
 """Sessions: so many tokens in a period that begins with the first use and has a fixed length.
 
-`used` is the start of the session and what was consumed in it: start * 10**20 + consumed. The length is no
+`used` is the start of the session and what was consumed in it: start * 10**20 + consumed. The length is not
 part of it, so a change of the length applies to the session that is running. A debt ends with its session.
 """
 

@@ -1,4 +1,4 @@
-"""Sliding windows: this window's tokens, and those of the window before by the part that is still inside.
+"""Sliding windows: this window's tokens, and those of the one before by the part that is inside.
 
 At a fraction f of the current window, `current + (1 - f) * before` is at most the amount. That is exact if
 the tokens of the window before were taken evenly. It never admits more than the amount at once, nor in one
