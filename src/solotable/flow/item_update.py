@@ -51,6 +51,11 @@ class ItemUpdate:
         self._actions.append(Add(self._path(name), encode_value(value)))
         return self
 
+    def copy(self, name: str, source: str) -> Self:
+        """Set an attribute to the value that another one has before the update."""
+        self._actions.append(Assign(self._path(name), Attr((source,))))
+        return self
+
     def append(self, name: str, members: list[Any]) -> Self:
         """Append to the end of a list."""
         path = self._path(name)

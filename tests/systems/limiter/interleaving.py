@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,8 @@ from solotable.errors import OutcomeUnknown, ServiceError, SolotableError, Throt
 from solotable.systems.limiter import Limit, Limiter
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI
 from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, give_back
-from solotable.systems.limiter.buckets.bucket import decode_state
+from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
+from solotable.systems.limiter.buckets.shards.tree import leaves
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import Clock
 
@@ -225,8 +226,7 @@ class World:
             return Fraction(self.limit.capacity * MILLI)
         now = int(self.clock() * MICROSECONDS)
         total = Fraction(0)
-        for item in items.values():
-            state = decode_state(item, now)
+        for state in whole({shard: decode_state(item, now) for shard, item in items.items()}):
             meter = state.rules.meters[self.limit.name]
             total += Fraction(meter.credits(state.used[self.limit.name], now), meter.price << state.level)
         return total
@@ -239,12 +239,16 @@ class World:
         return int(item.get(f"consumed_{self.limit.name}", {"N": "0"})["N"])
 
     def judge(self, items: dict[int, Item]) -> None:
-        """Every throw of the dice has one shard; items are whole, and one that stands alone expires."""
-        levels = {shard: int(item["level"]["N"]) for shard, item in items.items()}
-        throws = [shard | rest << level for shard, level in levels.items() for rest in range(1 << 6 - level)]
-        assert sorted(throws) == list(range(64)), levels
+        """Every throw of the dice has one shard; items are whole, and expire."""
+        states = {shard: decode_state(item, 0) for shard, item in items.items()}
+        throws = [
+            state.shard | rest << state.level
+            for state in whole(states)
+            for rest in range(1 << 6 - state.level)
+        ]
+        assert sorted(throws) == list(range(64)), states
         for shard, item in items.items():
-            state = decode_state(item, 0)
+            state = states[shard]
             assert {
                 "PK",
                 "SK",
@@ -257,4 +261,11 @@ class World:
                 "writes",
             } <= item.keys()
             assert set(state.used) == set(state.rules.meters)
-            assert ("expires" in item) == (levels[shard] == 0)
+            assert "expires" in item
+
+
+def whole(states: Mapping[int, ShardState]) -> list[ShardState]:
+    """Return all shards, also the half of an unfinished split; fail if one is missing."""
+    found = leaves(states)
+    assert set(states) <= set(found), states
+    return [state for state in found.values() if state is not None]

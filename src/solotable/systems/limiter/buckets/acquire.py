@@ -40,6 +40,7 @@ from .charge import ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
 from .local_cache import CachedBucket
 from .shards import TakenTokens, charge_one, read_shards, settle, take
+from .shards import statuses as shard_statuses
 from .writer import BucketWriter
 
 #: How often the limits of a call may change before it is given up.
@@ -250,29 +251,10 @@ def read_statuses(
     statuses: list[LimitStatus] = []
     for target in (yield from _find_targets(context, entity, resource, consume, limits)):
         yield from read_shards(context.writer, target.bucket)
-        now, rules, shards = context.writer.now(), target.charge.rules, target.bucket.shards
-        for name, meter in rules.meters.items():
-            available = meter.depth
-            if shards:
-                # A shard of level n has 1 / 2**n of the bucket.
-                available = sum(_credits(state, name, rules, now) >> state.level for state in shards.values())
-            cost = meter.cost(target.charge.amounts.get(name, 0))
-            used = meter.used_for(available, now)
-            if len(shards) == 1 and 0 in shards:
-                used = _used(shards[0], name, rules, now)
-            wait = meter.wait(used, now, cost) / MICROSECONDS
-            statuses.append(target.status(name, available // meter.price // MILLI, wait))
+        found = shard_statuses(target.bucket, target.charge, context.writer.now())
+        for name, (available, wait) in found.items():
+            statuses.append(target.status(name, available // MILLI, wait / MICROSECONDS))
     return statuses
-
-
-def _credits(state: ShardState, name: str, rules: Rules, now: int) -> int:
-    """Return the credits of a shard by the rules, under which it may not be stored yet."""
-    return rules.meters[name].credits(_used(state, name, rules, now), now)
-
-
-def _used(state: ShardState, name: str, rules: Rules, now: int) -> int:
-    is_current = state.text == rules.text and not state.is_ahead(now)
-    return state.used[name] if is_current else state.used_under(name, rules, now)
 
 
 def refresh(context: LimiterContext, entity: str, resource: str) -> Flow[None]:

@@ -7,9 +7,9 @@ which begin with `~` and are removed after some minutes (see `local_cache`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -29,8 +29,10 @@ TOLERATED_SKEW = 300 * MICROSECONDS
 #: The bits of a shard number. `most_shards` of one installation may be lower than that of another.
 HIGHEST_LEVEL = 6
 #: Attributes that are whole numbers, and prefixes of the names of others.
-_NUMBERS = ("level", "revision", "at", "writes", "shard", "expires")
-_NUMBER_PREFIXES = ("used_", "consumed_", LANE)
+_NUMBERS = ("level", "revision", "at", "writes", "shard", "expires", "split")
+_NUMBER_PREFIXES = ("used_", "half_", "consumed_", LANE)
+#: A shard of a split bucket is kept so much longer for each bit that its number is shorter.
+SHARD_GRACE_SECONDS = 2 * 3600
 
 
 class Bucket(Entity, table=limiter):
@@ -52,6 +54,8 @@ class Bucket(Entity, table=limiter):
     #: The time of the last write, in microseconds, and the number of writes.
     at: int
     writes: int
+    #: When a split was begun, in microseconds. Until it is finished, `half_*` is `used_*` of the other half.
+    split: int | None = None
     expires: Annotated[datetime | None, TTL()] = None
 
     def amount(self, attribute: str) -> int | None:
@@ -80,6 +84,12 @@ class ShardState:
     #: The number of the last write in each lane.
     lanes: Mapping[str, int]
     past: str = ""
+    shard: int = 0
+    #: Of a split bucket: when the item expires, in seconds.
+    expires_at: int = 0
+    #: When the split was begun that is not finished yet, and what the other half has used.
+    split: int = 0
+    half: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rules(self) -> Rules:
@@ -110,7 +120,7 @@ class ShardState:
         if self.text == rules.text and not self.is_ahead(now):
             return self
         used = {name: self.used_under(name, rules, now) for name in rules.meters}
-        return ShardState(self.level, rules.text, rules.revision, used, now, self.writes, now, self.lanes)
+        return replace(self, text=rules.text, revision=rules.revision, used=used, at=now, seen=now, past="")
 
     def meter(self, name: str) -> Meter:
         """Return the meter of a limit, also of a former one."""
@@ -120,7 +130,11 @@ class ShardState:
     def expires(self, now: int, used: Mapping[str, int]) -> int:
         """Return when the item may expire, in seconds, if this is used."""
         until = self.rules.expires(now, used)
-        return max(until, rules_from(self.past, 0).expires(now, used)) if self.past else until
+        if self.past:
+            until = max(until, rules_from(self.past, 0).expires(now, used))
+        if self.level:
+            until += (HIGHEST_LEVEL + 1 - self.shard.bit_length()) * SHARD_GRACE_SECONDS
+        return until
 
     def lacks(self, rules: Rules, costs: Mapping[str, int], now: int) -> bool:
         """Return whether any limit has less than its cost now."""
@@ -151,14 +165,30 @@ def decode_state(item: Item, now: int) -> ShardState:
             seen=now,
             lanes=lanes,
             past=item["past"]["S"] if "past" in item else "",
+            **_decode_tree(item),
         )
         limits = set(rules_from(state.text, state.revision).meters)
         known = limits.union(rules_from(state.past, 0).meters) if state.past else limits
     except (KeyError, ValueError, DataError):
         raise unreadable(item) from None
+    if state.split and state.half.keys() != used.keys():
+        raise unreadable(item)
     if not (limits <= used.keys() <= known and 0 <= state.level <= HIGHEST_LEVEL):
         raise unreadable(item)
     return state
+
+
+def _decode_tree(item: Item) -> dict[str, Any]:
+    """Decode what only a split bucket has."""
+    if item["level"]["N"] == "0":
+        return {}
+    found: dict[str, Any] = {"shard": int(item["shard"]["N"])}
+    if "expires" in item:
+        found["expires_at"] = int(item["expires"]["N"])
+    if "split" in item:
+        found["split"] = int(item["split"]["N"])
+        found["half"] = {name[5:]: int(value["N"]) for name, value in item.items() if name[:5] == "half_"}
+    return found
 
 
 def unreadable(item: Item) -> UnreadableBucket:

@@ -12,6 +12,7 @@ that they precede too often is refused, and never waits for them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,9 +55,13 @@ class ChargeRefused:
     now: int
     #: Whether other writers preceded every attempt, whatever the shard had.
     contended: bool = False
+    #: The waits by limit, where several shards together decide.
+    waits: Mapping[str, int] | None = None
 
     def wait(self, name: str) -> int:
         """Return the microseconds until a limit has enough."""
+        if self.waits is not None:
+            return self.waits.get(name, 0)
         cost = self.charge.costs(self.state.level).get(name)
         if cost is None:
             return 0
@@ -97,7 +102,8 @@ def charge_shard(
             yield writer.scope.retries.wait(0)
             now = writer.now()
         state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
-        if charge.admit and charge.part and (state is None or state.level != charge.part):
+        if state is not None and state.split and (state.text != charge.rules.text or state.is_ahead(now)):
+            # Its split is finished before it is converted.
             return ShardGone()
         request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
         lane.answered = False
@@ -124,12 +130,12 @@ def charge_shard(
             item = decode_item(reply.attributes)
             state = decode_state(item, now)
             bucket.store(shard, state)
-            if state.level == 0 and (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
+            if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
                 yield from _extend_expiry(writer, bucket, shard, state, until)
             return Charged(state) if takes else ChargeRefused(state, charge, now)
         now = writer.now()
     if charge.admit:
-        state = bucket.shards.get(shard) or _full_state(bucket, charge.rules, now)
+        state = bucket.shards.get(shard) or _full_state(bucket, shard, charge.rules, now)
         return ChargeRefused(state.under(charge.rules, now), charge, now, contended=True)
     raise LimiterUnavailable(
         f"The bucket of {bucket.entity!r} for {bucket.resource!r} changed before each of "
@@ -166,7 +172,7 @@ def _extend_expiry(
         table=writer.table,
         key=writer.key(bucket, shard),
         update=FlatUpdate().set("expires", until).build(),
-        condition=all_of(equals("rules", state.text), equals("level", 0)),
+        condition=all_of(equals("rules", state.text), equals("level", state.level)),
     )
     with suppress(ServiceError, TransportError):
         yield request
@@ -190,12 +196,12 @@ def _assumed_state(bucket: CachedBucket, shard: int, charge: Charge, now: int) -
     """Return a full shard of the level that others have; None for a bucket that the write may create."""
     if bucket.depth == 0 and shard == 0 and not charge.only_gives_back:
         return None
-    return _full_state(bucket, charge.rules, now)
+    return _full_state(bucket, shard, charge.rules, now)
 
 
-def _full_state(bucket: CachedBucket, rules: Rules, now: int) -> ShardState:
+def _full_state(bucket: CachedBucket, shard: int, rules: Rules, now: int) -> ShardState:
     used = {name: meter.full(now) for name, meter in rules.meters.items()}
-    return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {})
+    return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {}, shard=shard)
 
 
 def _examine(
@@ -206,7 +212,6 @@ def _examine(
         bucket.forget(shard)
         if shard:
             return ShardGone()
-        bucket.depth = 0
         # C1.6: a bucket that does not exist is full; giving back must not create one.
         return Charged(None) if charge.only_gives_back else None
     state = decode_state(item, now)

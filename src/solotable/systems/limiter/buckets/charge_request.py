@@ -40,15 +40,12 @@ _EXACT_ATTEMPTS = 3
 class Charge:
     """Thousandths of tokens by limit to take from a shard, below zero to give back.
 
-    `admit`: only if they are available. `part`: the level of the shard whose part this is, where all shards
-    are charged together; `counts` is then true for one of them.
+    `admit`: only if they are available.
     """
 
     rules: Rules
     amounts: Mapping[str, int]
     admit: bool = True
-    part: int = 0
-    counts: bool = True
     #: Whether the rules replace those of the item even if they are older.
     final: bool = False
     #: By limit, the period in which what is given back was taken; without one, the current period.
@@ -61,9 +58,8 @@ class Charge:
 
     def costs(self, level: int) -> dict[str, int]:
         """Return the cost by limit in a shard of this level."""
-        meters, part = self.rules.meters, self.part
-        # A price is a multiple of 2 ** 6, so a part has no remainder.
-        return {name: meters[name].cost(amount, level) >> part for name, amount in self.amounts.items()}
+        meters = self.rules.meters
+        return {name: meters[name].cost(amount, level) for name, amount in self.amounts.items()}
 
 
 def build_request(
@@ -104,9 +100,8 @@ def _stamp(lane: Lane, now: int) -> FlatUpdate:
 
 def _count_consumed(update: FlatUpdate, charge: Charge) -> None:
     # S1.10: consumption has its own counter and is never derived from what is left.
-    if charge.counts:
-        for name, amount in charge.amounts.items():
-            update.add(charge.rules.meters[name].consumed, amount)
+    for name, amount in charge.amounts.items():
+        update.add(charge.rules.meters[name].consumed, amount)
 
 
 def _build_first(
@@ -167,8 +162,7 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
     if not charge.admit:
         # `used` of a clock far ahead must stay recognisable.
         terms.append(at_most("at", now + TOLERATED_SKEW))
-    if state.level == 0:
-        update.set("expires", state.expires(now, used))
+    update.set("expires", state.expires(now, used))
     _count_consumed(update, charge)
     for name in lane.stale(state, now):
         update.remove(name)
@@ -221,9 +215,11 @@ def _build_conversion(
     for name in old.meters.keys() - rules.meters.keys():
         update.remove(old.meters[name].consumed)
     past = _keep_removed_limits(update, state, rules, now)
-    if state.level == 0:
-        update.set("expires", replace(converted, past=past).expires(now, {**state.used, **used}))
+    update.set("expires", replace(converted, past=past).expires(now, {**state.used, **used}))
     terms = [equals("rules", state.text), equals("level", state.level), _unwritten(lane)]
+    if state.level:
+        # `half_*` of an unfinished split is counted by the rules of the item.
+        terms.append(missing("split"))
     terms += [equals(state.meter(name).used, value) for name, value in state.used.items()]
     return update, all_of(*terms), takes
 

@@ -34,6 +34,7 @@ class RateSample:
 
     at: int
     writes: int
+    level: int
 
 
 class CachedBucket:
@@ -67,13 +68,25 @@ class CachedBucket:
 
     def store(self, shard: int, state: ShardState) -> None:
         """Remember the state of a shard."""
+        before = self.shards.get(shard)
         self.shards[shard] = state
-        self.depth = max(self.depth, state.level) if shard or state.level else 0
+        if before is not None and before.level > state.level:
+            self._forget_halves(shard, state.level)
+        elif state.level > self.depth:
+            self.depth = state.level
 
     def forget(self, shard: int) -> None:
-        """Forget a shard that does not exist."""
+        """Forget a shard that does not exist, and those that were split from it."""
         self.shards.pop(shard, None)
         self.samples.pop(shard, None)
+        self._forget_halves(shard, shard.bit_length())
+
+    def _forget_halves(self, shard: int, level: int) -> None:
+        mask = (1 << level) - 1
+        for other in [each for each in self.shards if each != shard and each & mask == shard]:
+            del self.shards[other]
+            self.samples.pop(other, None)
+        self.depth = max((state.level for state in self.shards.values()), default=0)
 
     def take_lane(self, now: int) -> Lane:
         """Take a lane for one write, which may be sent several times; `free_lane` it afterwards."""

@@ -1,0 +1,25 @@
+"""Hot buckets: a bucket that is written more often than a DynamoDB partition allows has several shards.
+
+The bound: all shards together have the tokens of the bucket, at any time; a split and a merge conserve them.
+The cost: a shard may refuse a small charge although the others have some tokens left. A charge tries the
+shards that have most, and one that needs more than a shard's part takes parts of several.
+"""
+
+from .read import read_shards
+from .reshard import merge, split
+from .settle import TakenTokens, charge_one, settle
+from .take import take
+from .totals import statuses
+from .tree import surviving_shard
+
+__all__ = [
+    "TakenTokens",
+    "charge_one",
+    "merge",
+    "read_shards",
+    "settle",
+    "split",
+    "statuses",
+    "surviving_shard",
+    "take",
+]
