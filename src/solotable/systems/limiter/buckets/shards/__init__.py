@@ -1,4 +1,4 @@
-"""Hot buckets: a bucket that is written more often than a DynamoDB partition allows has several shards.
+"""Hot buckets: one that is written more often than a DynamoDB partition allows has several shards.
 
 The bound: all shards together have the tokens of the bucket, at any time; a split and a merge conserve them.
 The cost: a shard may refuse a small charge although the others have some tokens left. A charge tries the

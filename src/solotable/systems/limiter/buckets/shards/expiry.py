@@ -1,4 +1,4 @@
-"""Time to live of shards: all expire when a bucket is idle, and a shard never before those split from it.
+"""Time to live of shards: all expire with an idle bucket, none before a shard that was split from it.
 
 A shard that does not exist was full when it expired, so it is full now. That holds only if the shard that it
 was split from is still there to say that it was split: without shard 0 a bucket is whole. So a shard is kept

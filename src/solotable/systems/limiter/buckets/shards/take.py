@@ -1,4 +1,4 @@
-"""Take tokens from a bucket, whatever shards it has: choose the shard, and another one if it refuses."""
+"""Take tokens from a bucket: choose one of its shards, and another one if it refuses."""
 
 from __future__ import annotations
 

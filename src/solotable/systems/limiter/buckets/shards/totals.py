@@ -19,7 +19,7 @@ from solotable.systems.limiter.meters.rules import Rules
 from .reshard import has_headroom
 from .tree import leaves
 
-#: What a charge is told to wait that other writers preceded each time.
+#: The reported wait of a charge that other writers preceded each time.
 _CONTENTION_MICROSECONDS = 10_000
 #: A large charge leaves a quarter of what the shards have, unless it needs all of them.
 _RESERVE = 4
