@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -100,6 +101,40 @@ def test_limits_of_a_calls_own_are_for_operators(api: Api) -> None:
     body = {"entity": "own", "resource": "r", "consume": {"rpm": 1}, "limits": limits}
     assert api.ask("POST", "/acquire", "APP", json=body).status_code == 403
     assert api.ask("POST", "/acquire", "OPERATOR", json=body).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"name": "x", "kind": "fixed_window", "capacity": 9, "period_seconds": 60},
+        {"name": "x", "kind": "sliding_window", "capacity": 9, "period_seconds": 60},
+        {"name": "x", "kind": "session", "capacity": 9, "period_seconds": 60},
+        {"name": "x", "kind": "calendar", "capacity": 9, "per": "month", "timezone": "UTC", "anchor": "31"},
+    ],
+    ids=lambda limit: limit["kind"],
+)
+def test_limits_of_every_kind_are_set_used_and_told(api: Api, limit: dict[str, Any]) -> None:
+    entity = f"of-{limit['kind']}"
+    stored = api.ask("PUT", f"/api/limits/{entity}", "OPERATOR", json={"limits": [limit]})
+    assert stored.status_code == 200, stored.text
+    (told,) = stored.json()["limits"]
+    assert limit.items() <= told.items()
+    # What the API tells it also takes.
+    again = api.ask("PUT", f"/api/limits/{entity}", "OPERATOR", json={"limits": [told]})
+    assert again.json()["limits"] == [told]
+    lease = api.acquired(entity, x=4)["lease"]["lease_id"]
+    assert api.left(entity)["x"] == 5
+    assert api.ask("DELETE", f"/leases/{lease}", "APP").status_code == 204
+    assert api.left(entity)["x"] == 9
+
+
+@pytest.mark.parametrize(
+    "members", [{"kind": "leaky"}, {"kind": "calendar"}, {"kind": "session", "refill": 3}, {"per": "day"}]
+)
+def test_a_wrong_limit_is_a_422(api: Api, members: dict[str, Any]) -> None:
+    body = {"limits": [{"name": "x", "capacity": 5, "period_seconds": 60, **members}]}
+    answer = api.ask("PUT", "/api/limits/u", "OPERATOR", json=body)
+    assert answer.status_code == 422, answer.text
 
 
 def test_who_reaches_all_namespaces_names_one_that_is_there(api: Api) -> None:

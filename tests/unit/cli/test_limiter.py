@@ -66,6 +66,25 @@ def test_limits_are_written_as_people_do(lim: Run, text: str, stored: tuple[int,
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("x=100/fixed:minute", "fixed_window"),
+        ("x=100/sliding:90", "sliding_window"),
+        ("x=100/session:hour", "session"),
+        ("x=100/calendar:month", "calendar"),
+        ("x=100/calendar:day:06:30,Europe/Berlin", "calendar"),
+        ("x=100/calendar:week:sunT12:00~soft", "calendar"),
+    ],
+)
+def test_every_kind_of_limit_is_written_and_printed_the_same(lim: Run, text: str, kind: str) -> None:
+    told = lim("resource", "set-defaults", "gpt-4", text, "--json")
+    assert [limit["kind"] for limit in told.json["limits"]] == [kind]
+    assert text in done(lim, "resource", "get-defaults", "gpt-4")
+    assert "99" in done(lim, "acquire", "u-1", "gpt-4", "x=1")
+    assert f"Counted by {text}." in lim("bucket", "show", "u-1", "gpt-4").err
+
+
+@pytest.mark.parametrize(
     "texts",
     [("rpm",), ("rpm=",), ("rpm=a/60",), ("rpm=1/week",), ("rpm=1/60~hard",), ("r#m=1/60",), ("a=1", "a=2")],
 )
