@@ -7,7 +7,7 @@ table in the same way.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union
 
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
@@ -90,6 +90,14 @@ class PreparedUpdateItem(UpdateItem):
         """The condition with its values."""
         return self._bind()[1]
 
+    def __eq__(self, other: object) -> bool:
+        """Equal to any UpdateItem with the same trees."""
+        if not isinstance(other, UpdateItem):
+            return NotImplemented
+        return all(getattr(self, each) == getattr(other, each) for each in _UPDATE_ITEM_FIELDS)
+
+    __hash__ = None  # type: ignore[assignment] # a key is a dict
+
     def _bind(self) -> tuple[Update, Condition | None]:
         trees = self._trees
         if not trees:
@@ -98,6 +106,7 @@ class PreparedUpdateItem(UpdateItem):
         return bound
 
 
+_UPDATE_ITEM_FIELDS = tuple(each.name for each in fields(UpdateItem))
 # Observers, logs and errors name a request by its operation.
 PreparedUpdateItem.__name__ = UpdateItem.__name__
 

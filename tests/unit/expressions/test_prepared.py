@@ -130,7 +130,7 @@ def test_a_compiled_function_gives_the_general_result_or_none(
     for item in items:
         for given_values in (shown, values):
             before = {name: dict(value) for name, value in item.items()}
-            result = function(item, given_values)
+            result = function(item, given_values, item)
             assert item == before, "the stored item is not changed"
             if result is None:
                 continue
@@ -183,7 +183,7 @@ _VALUES: Sequence[AttributeValue] = [_number(5), _number(3), _number(7), _number
 def test_a_function_covers_what_is_usual_and_no_more(item: Item, expected: object) -> None:
     function = compile_function(_CHARGE, _ROOM, _VALUES)
     assert function is not None
-    assert function(item, _VALUES) is expected
+    assert function(item, _VALUES, item) is expected
 
 
 def test_a_function_updates_an_item_and_counts_its_bytes() -> None:
@@ -191,7 +191,7 @@ def test_a_function_updates_an_item_and_counts_its_bytes() -> None:
     assert function is not None
     item: Item = {"rules": {"S": "r"}, "used": {"N": "97"}, "stale": {"L": [{"N": "1"}]}, "lane": {"N": "6"}}
     item["used"] = {"N": "7"}
-    result = function(item, _VALUES)
+    result = function(item, _VALUES, item)
     assert isinstance(result, tuple)
     new, gained = result
     assert new == apply_update(fill(_CHARGE, _VALUES), item)
@@ -219,14 +219,14 @@ def test_templates_that_differ_in_names_and_fixed_values_share_a_factory() -> No
     assert one is not None
     assert other is not None
     assert one.__code__ is other.__code__
-    assert other({"b": {"N": "3"}}, []) == ({"b": {"N": "5"}}, 0)
+    assert other({}, [], {"p": {"S": "x"}}) == ({"p": {"S": "x"}, "b": {"N": "2"}}, 3)
 
 
 def test_a_name_is_never_source() -> None:
     name = "'];import os#\n"
     function = compile_function(Update((Add((name,), Slot(0)),), creates=True), Exists((name,)), [_number(1)])
     assert function is not None
-    assert function({name: {"N": "1"}}, [_number(2)]) == ({name: {"N": "3"}}, 0)
+    assert function({name: {"N": "1"}}, [_number(2)], {name: {"N": "1"}}) == ({name: {"N": "3"}}, 0)
 
 
 def test_a_template_is_compiled_after_a_few_uses_and_rests_after_many_misses() -> None:

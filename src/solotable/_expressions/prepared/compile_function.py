@@ -44,7 +44,8 @@ from .slots import Slot
 #: The item after the update and the bytes that it gained; False if the condition does not hold; None if
 #: the function does not cover the item.
 Result = tuple[Item, int] | Literal[False] | None
-Apply = Callable[[Item, Sequence[AttributeValue]], Result]
+#: Takes the stored item, {} for a missing one; the values; and the item to copy: the stored item, or the key.
+Apply = Callable[[Item, Sequence[AttributeValue], Item], Result]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 #: A template with more names and values than this is not compiled.
@@ -112,10 +113,10 @@ class _Source:
         slots = "".join(f"v{number}, " for number in range(len(self._kinds)))
         if slots:
             self._reads = {"slots": f"{slots}= values", **self._reads}
-        body = [*self._reads.values(), *checks, "new = item.copy()", "gained = 0", *actions]
+        body = [*self._reads.values(), *checks, "new = start.copy()", "gained = 0", *actions]
         lines = "".join(f"            {line}\n" for text in body for line in text.split("\n"))
         return (
-            "    def apply(item, values):\n"
+            "    def apply(item, values, start):\n"
             "        get = item.get\n"
             "        try:\n"
             f"{lines}"

@@ -63,11 +63,17 @@ class UpdateTemplate:
             # Two threads may lose a use, or compile the same function.
             self._uses += 1
             if self._uses >= _FIRST_USES:
-                # Imported here: most programs compile no template.
-                from .compile_function import compile_function
-
-                found = self._function = compile_function(self.update, self.condition, values) or False
+                self.compile(values)
+                found = self._function
         return found
+
+    def compile(self, values: Sequence[AttributeValue]) -> bool:
+        """Compile the function now; return whether the template has one."""
+        # Imported here: most programs compile no template.
+        from .compile_function import compile_function
+
+        self._function = compile_function(self.update, self.condition, values) or False
+        return self._function is not False
 
     def note_miss(self) -> None:
         """Count an item that the function does not cover; after many, stop trying for a while."""

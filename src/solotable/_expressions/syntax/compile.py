@@ -6,12 +6,14 @@ A placeholder that no expression uses is an error, whatever the item is.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable._values import AttributeValue, canonical
 from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import LONGEST_ATTRIBUTE_NAME, LONGEST_PLACEHOLDER
+from solotable._values.number import is_plain_number
 from solotable.errors import ServiceError, invalid
 
 from .bind import bind_condition, bind_projection, bind_update, check_used
@@ -36,6 +38,8 @@ class Compiled:
     key: KeyCondition | None = None
     projection: Projection | None = None
     update: Update | None = None
+    #: The canonical values by placeholder; the trees have the same objects.
+    values: Mapping[str, AttributeValue] | None = None
 
 
 def compile_expressions(
@@ -86,6 +90,7 @@ def compile_expressions(
         key=None if key_pair is None else build_key_condition(key_pair[0].tree, key_pair[1]),
         projection=bound_projection,
         update=bound_update,
+        values=given_values,
     )
 
 
@@ -117,8 +122,17 @@ def _check_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue
     for key in values:
         if len(key) > LONGEST_PLACEHOLDER or not _VALUE(key):
             raise _invalid_key("Values", key, "")
+    return canonical_values(values)
+
+
+def canonical_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+    """Return ExpressionAttributeValues in canonical form, or raise DynamoDB's error for a value."""
     checked = {}
     for key, value in values.items():
+        # Most values are text or plain numbers, which are canonical as they are.
+        if len(value) == 1 and ("S" in value or ("N" in value and is_plain_number(value["N"]))):
+            checked[key] = value
+            continue
         try:
             checked[key] = canonical(value)
         except ServiceError as rejected:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Final
 
 from solotable._expressions.ast import Condition, Update
 from solotable._expressions.legacy import condition_from_expected, update_from_attribute_updates
-from solotable._expressions.syntax.compile import compile_expressions
+from solotable._expressions.prepared.text_cache import TextCache, key_of
+from solotable._expressions.syntax.compile import canonical_values, compile_expressions
 from solotable._protocol.decode.table_names import table_name
-from solotable._protocol.requests import NO_UPDATE, DeleteItem, GetItem, PutItem, UpdateItem
+from solotable._protocol.requests import (
+    NO_UPDATE,
+    DeleteItem,
+    GetItem,
+    PreparedUpdateItem,
+    PutItem,
+    UpdateItem,
+)
 from solotable._values import canonical_item
 from solotable.errors import invalid
 
@@ -16,11 +25,10 @@ from .parameters import Members, check_operator, condition_of, expression_check,
 
 _check_get = expression_check("ProjectionExpression", legacy=("AttributesToGet",))
 _check_write = expression_check("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
-_check_update = expression_check(
-    "UpdateExpression",
-    "ConditionExpression",
-    legacy=("AttributeUpdates", "Expected", "ConditionalOperator"),
-)
+_LEGACY: Final = ("AttributeUpdates", "Expected", "ConditionalOperator")
+_check_update = expression_check("UpdateExpression", "ConditionExpression", legacy=_LEGACY)
+_OUTDATED: Final = frozenset(_LEGACY)
+_templates: Final = TextCache()
 
 
 def get_item(members: Members) -> GetItem:
@@ -55,22 +63,43 @@ def delete_item(members: Members) -> DeleteItem:
 
 
 def update_item(members: Members) -> UpdateItem:
-    """Decode UpdateItem."""
+    """Decode UpdateItem; one whose texts have come often gets the template that is cached for them."""
     table = table_name(members["TableName"])
     _check_update(members)
     key = canonical_item(members["Key"])
-    update, condition = _decode_update(members)
+    if _OUTDATED.isdisjoint(members):
+        values = members.get("ExpressionAttributeValues")
+        texts = key_of(
+            members.get("UpdateExpression"),
+            members.get("ConditionExpression"),
+            members.get("ExpressionAttributeNames"),
+            values,
+        )
+        template = _templates.find(texts)
+        if template is not None:
+            return PreparedUpdateItem(
+                table=table,
+                key=key,
+                template=template,
+                values=() if values is None else tuple(canonical_values(values).values()),
+                **_report_members(members),
+            )
+        update, condition = _decode_expressions(members, texts)
+    else:
+        update, condition = _decode_legacy(members)
     return UpdateItem(table=table, key=key, update=update, condition=condition, **_report_members(members))
 
 
-def _decode_update(members: Members) -> tuple[Update, Condition | None]:
-    if "AttributeUpdates" in members or "Expected" in members or "ConditionalOperator" in members:
-        check_operator(members, "Expected")
-        update = update_from_attribute_updates(members.get("AttributeUpdates", {}))
-        expected = members.get("Expected")
-        if expected is None:
-            return update, None
-        return update, condition_from_expected(expected, members.get("ConditionalOperator"))
+def _decode_legacy(members: Members) -> tuple[Update, Condition | None]:
+    check_operator(members, "Expected")
+    update = update_from_attribute_updates(members.get("AttributeUpdates", {}))
+    expected = members.get("Expected")
+    if expected is None:
+        return update, None
+    return update, condition_from_expected(expected, members.get("ConditionalOperator"))
+
+
+def _decode_expressions(members: Members, texts: Hashable) -> tuple[Update, Condition | None]:
     if "UpdateExpression" not in members and "ConditionExpression" not in members:
         return NO_UPDATE, None
     compiled = compile_expressions(
@@ -79,7 +108,10 @@ def _decode_update(members: Members) -> tuple[Update, Condition | None]:
         names=members.get("ExpressionAttributeNames"),
         values=members.get("ExpressionAttributeValues"),
     )
-    return compiled.update or NO_UPDATE, compiled.condition
+    update = compiled.update or NO_UPDATE
+    if texts is not None:
+        _templates.note(texts, update, compiled.condition, compiled.values)
+    return update, compiled.condition
 
 
 def _check_returns(members: Members) -> None:

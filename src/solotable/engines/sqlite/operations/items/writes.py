@@ -135,7 +135,7 @@ def _check_row(
     size: int,
     pause: Pause | None = None,
 ) -> ItemWrite:
-    if isinstance(action, PreparedUpdateItem) and old is not None:
+    if isinstance(action, PreparedUpdateItem):
         write = _run_prepared(table, key, old, action)
         if write is not None:
             return write
@@ -156,20 +156,30 @@ def _check_row(
             return _check_update_result(table, key, old, action)
 
 
-def _run_prepared(table: Table, key: bytes, old: StoredItem, action: PreparedUpdateItem) -> ItemWrite | None:
+def _run_prepared(
+    table: Table, key: bytes, old: StoredItem | None, action: PreparedUpdateItem
+) -> ItemWrite | None:
     """Check and apply a prepared update by its compiled function; None if it does not cover the item."""
-    template = action.template
-    apply = template.function(action.values)
+    template, values = action.template, action.values
+    apply = template.function(values)
     if not apply:
         return None
-    result = apply(old.item, action.values)
+    if old is not None:
+        item = old.item
+        result = apply(item, values, item)
+        size = old.size
+    elif template.update.creates and template.names.isdisjoint(table.key_names):
+        result = apply({}, values, action.key)
+        size = item_size(action.key)
+    else:
+        return None
     if result is None:
         template.note_miss()
         return None
     if result is False:
-        raise ConditionFailed(item=old.item if action.returns_on_failure else None)
+        raise ConditionFailed(item=old.item if old is not None and action.returns_on_failure else None)
     new, gained = result
-    size = old.size + gained
+    size += gained
     if size > LARGEST_ITEM:
         return None
     _check_updated_keys(table, new)
