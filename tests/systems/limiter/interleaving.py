@@ -105,20 +105,20 @@ class World:
         """Let one of the processes begin to acquire."""
         who = self.dice.randrange(len(self.clients))
         context = self.clients[who].context
-        self._begin("acquire", acquire(context, "u", "r", {self.limit.name: amount}), amount, who)
+        self._begin("acquire", acquire(context, "u", {"r": {self.limit.name: amount}}), amount, who)
 
     def give_back(self) -> None:
         """Let the process that holds a grant begin to give it back."""
         if self.grants:
             who, grant = self.grants.pop(self.dice.randrange(len(self.grants)))
-            amount = sum(grant.amounts.values()) // MILLI
+            amount = sum(grant.amounts["r"].values()) // MILLI
             self._begin("back", give_back(self.clients[who].context.writer, [grant]), -amount, who)
 
     def adjust(self, amount: int) -> None:
         """Let the process that holds a grant begin to adjust it."""
         if self.grants:
             who, grant = self.grants.pop(self.dice.randrange(len(self.grants)))
-            flow = adjust(self.clients[who].context.writer, grant, {self.limit.name: amount * MILLI})
+            flow = adjust(self.clients[who].context.writer, grant, {"r": {self.limit.name: amount * MILLI}})
             self._begin("adjust", flow, amount, who)
 
     def forget(self) -> None:

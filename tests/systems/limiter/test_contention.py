@@ -89,7 +89,7 @@ def test_l1_a_wrong_assumption_costs_one_more_write_and_no_wait(place: Place) ->
             with rival.acquire("u", "r", {"rpm": 4}):
                 pass
 
-    outcome, sent = decide(place, acquire(ours.context, "u", "r", {"rpm": 1}), take)
+    outcome, sent = decide(place, acquire(ours.context, "u", {"r": {"rpm": 1}}), take)
     assert isinstance(outcome, Grant)
     assert sent == [UpdateItem] * 2
 
@@ -116,9 +116,9 @@ def test_l1_writers_that_move_a_bucket_across_its_line_do_not_keep_a_charge_out(
             held.pop().__exit__(ZeroDivisionError, ZeroDivisionError(), None)
 
     if admit:
-        flow: Any = acquire(ours.context, "u", "r", {"rpm": 1})
+        flow: Any = acquire(ours.context, "u", {"r": {"rpm": 1}})
     else:
-        flow = adjust(ours.context.writer, lease.grant, {"rpm": 1000})
+        flow = adjust(ours.context.writer, lease.grant, {"r": {"rpm": 1000}})
     outcome, sent = decide(place, flow, disturb)
     assert not isinstance(outcome, Exception)
     assert set(sent) == {UpdateItem}
@@ -139,7 +139,7 @@ def test_l1_contention_is_a_refusal_with_a_short_wait_and_never_an_outage(place:
         with rival.acquire("u", "r", {"rpm": 1}, limits=[rivals.pop()]):
             pass
 
-    outcome, sent = decide(place, acquire(ours.context, "u", "r", {"rpm": 1}), convert)
+    outcome, sent = decide(place, acquire(ours.context, "u", {"r": {"rpm": 1}}), convert)
     assert isinstance(outcome, RateLimitExceeded)
     assert outcome.retry_after_seconds == pytest.approx(0.01)
     assert sent == [UpdateItem] * ATTEMPTS
@@ -155,7 +155,7 @@ def test_l1_a_split_that_goes_on_is_contention(place: Place) -> None:
         if write < 3:
             raise ServiceError("TransactionConflictException", "Transaction is ongoing for the item")
 
-    outcome, sent = decide(place, acquire(ours.context, "u", "r", {"rpm": 1}), conflict)
+    outcome, sent = decide(place, acquire(ours.context, "u", {"r": {"rpm": 1}}), conflict)
     assert isinstance(outcome, Grant)
     assert sent == [UpdateItem] * 3
 

@@ -470,7 +470,7 @@ def test_a_crowd_leaves_no_lanes_behind(place: Place) -> None:
     """An item stays below one unit though a hundred calls came at once just now."""
     ours = made(place)
     spend(ours, 1)
-    flows = [acquire(ours.context, "u", "r", {"rpm": 1}) for _ in range(100)]
+    flows = [acquire(ours.context, "u", {"r": {"rpm": 1}}) for _ in range(100)]
     for flow, request in [(flow, next(flow)) for flow in flows]:
         with pytest.raises(StopIteration):
             flow.send(place.engine.handle(request))
@@ -488,7 +488,7 @@ def test_a_crowd_leaves_no_lanes_behind(place: Place) -> None:
 def test_a_lane_with_a_write_that_was_not_answered_stays(place: Place) -> None:
     ours = made(place)
     spend(ours, 1)
-    flows = [acquire(ours.context, "u", "r", {"rpm": 1}) for _ in range(8)]
+    flows = [acquire(ours.context, "u", {"r": {"rpm": 1}}) for _ in range(8)]
     asked = [(flow, next(flow)) for flow in flows]
     lost = [request for _, request in asked[:2]]
     for flow, _ in asked[:2]:

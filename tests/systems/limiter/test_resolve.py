@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -38,7 +39,10 @@ def test_a_level_replaces_and_never_merges(place: Place, drive: Drive) -> None:
     for source, level in levels:
         stored = drive(set_limits(scope, [Limit.per_minute(source, 5)], **level))
         found = drive(effective_limits(scope, "acct", "gpt-4"))
-        assert found == EffectiveLimits(limits=stored.limits, source=source, revision=stored.revision)
+        since = datetime.fromtimestamp(stored.revision / 1_000_000, UTC)
+        assert found == EffectiveLimits(
+            limits=stored.limits, source=source, revision=stored.revision, since=since
+        )
         assert found.limits is not None
         assert [limit.name for limit in found.limits] == [source]
     assert drive(effective_limits(scope, "acct", "other")).source == "entity"

@@ -45,6 +45,7 @@ def test_a_read_makes_no_file_and_a_write_does(lim: Run, tmp_path: Path) -> None
             {"name": "rpm", "kind": "token_bucket", "capacity": 100, "refill": 100, "period_seconds": 60}
         ],
         "on_unavailable": None,
+        "mode": "enforce",
     }
 
 

@@ -15,11 +15,13 @@ Start at `rate_limiter` and `lease`. The packages:
     manifest/    files of limits, for `solotable limiter limits`
 """
 
-from .admin.entities import LimitedEntity, StoredLimits
+from .admin.entities import LimitedEntity, Mode, StoredLimits
 from .admin.limits import Limit
 from .admin.names import DEFAULT
+from .buckets.acquire import Decision
 from .buckets.bucket import Bucket
 from .errors import (
+    EntityDenied,
     LeaseExpired,
     LimiterUnavailable,
     LimitStatus,
@@ -38,6 +40,8 @@ __all__ = [
     "AsyncLease",
     "AsyncLimiter",
     "Bucket",
+    "Decision",
+    "EntityDenied",
     "HttpLeases",
     "Lease",
     "LeaseExpired",
@@ -46,6 +50,7 @@ __all__ = [
     "LimitedEntity",
     "Limiter",
     "LimiterUnavailable",
+    "Mode",
     "NeverSatisfiable",
     "NoLimits",
     "RateLimitExceeded",

@@ -3,6 +3,7 @@
 SolotableError
 ├── RateLimitExceeded       not enough tokens now; see `retry_after_seconds`
 ├── NeverSatisfiable        more than a limit ever holds: waiting does not help (C1.13)
+├── EntityDenied            an operator denies the entity, or a limit has capacity 0
 ├── NoLimits                no limits are set for the entity, the resource or the system
 ├── LeaseExpired            a lease was used after its end
 └── LimiterUnavailable      the table is unavailable, and on_unavailable is "block"
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from solotable.errors import SolotableError
@@ -35,6 +37,8 @@ class LimitStatus:
     #: In thousandths of a token.
     requested_milli: int
     retry_after_seconds: float
+    #: Whether exceeding it refuses the call: not if it is soft, or its level in shadow mode.
+    enforced: bool = True
 
     @property
     def requested(self) -> int | float:
@@ -43,7 +47,7 @@ class LimitStatus:
 
     @property
     def exceeded(self) -> bool:
-        """Whether this limit refused the call."""
+        """Whether the call asks for more than this limit has now."""
         return self.retry_after_seconds > 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -57,6 +61,7 @@ class LimitStatus:
             "requested": self.requested,
             "exceeded": self.exceeded,
             "retry_after_seconds": self.retry_after_seconds,
+            "enforced": self.enforced,
         }
 
 
@@ -77,7 +82,7 @@ class RateLimitExceeded(SolotableError):
     @property
     def violations(self) -> tuple[LimitStatus, ...]:
         """The limits that refused."""
-        return tuple(status for status in self.statuses if status.exceeded)
+        return tuple(status for status in self.statuses if status.exceeded and status.enforced)
 
     @property
     def primary_violation(self) -> LimitStatus:
@@ -119,6 +124,24 @@ class NeverSatisfiable(SolotableError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.entity, self.resource, self.limit, self.requested_milli)
+
+
+class EntityDenied(SolotableError):
+    """An operator denies the entity, or a limit that the call names has capacity 0; waiting does not help."""
+
+    def __init__(
+        self, entity: str, resource: str, since: datetime | None = None, limit: Limit | None = None
+    ) -> None:
+        what = "" if limit is None else f": its limit {limit.name!r} has capacity 0"
+        when = "" if since is None else f" since {since:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"{entity!r} is denied on {resource!r}{when}{what}; an operator can change that.")
+        self.entity = entity
+        self.resource = resource
+        self.since = since
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.entity, self.resource, self.since, self.limit)
 
 
 class NoLimits(SolotableError):

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -23,7 +24,7 @@ from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
 from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
-from .buckets.acquire import Grant, LimiterContext, acquire, adjust, give_back
+from .buckets.acquire import Grant, LimiterContext, acquire, adjust, give_back, merge
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
 
 ResultT = TypeVar("ResultT")
@@ -43,16 +44,35 @@ class AcquireRequest:
     limits: Iterable[Limit] | None = None
     #: None: as the system's settings, or the limiter's.
     on_unavailable: OnUnavailable | None = None
+    #: What to take from other resources.
+    also: Mapping[str, Mapping[str, Amount]] | None = None
 
     def __post_init__(self) -> None:
         if self.on_unavailable is not None:
             check_on_unavailable(self.on_unavailable)
+        if self.also and self.resource in self.also:
+            raise DataError(
+                f"also= names {self.resource!r}, the resource of the call; give both amounts in consume."
+            )
+
+    @property
+    def by_resource(self) -> dict[str, Mapping[str, Amount]]:
+        """What to take from each resource, the call's own first."""
+        return {self.resource: self.consume, **(self.also or {})}
 
     def digest(self) -> str:
         """Return the same text for the same request."""
         limits = None if self.limits is None else sorted(map(str, self.limits))
         amounts = sorted((name, str(amount)) for name, amount in self.consume.items())
-        text = json.dumps([self.entity, self.resource, amounts, limits])
+        parts: list[Any] = [self.entity, self.resource, amounts, limits]
+        if self.also:
+            parts.append(
+                sorted(
+                    (resource, sorted((name, str(amount)) for name, amount in each.items()))
+                    for resource, each in self.also.items()
+                )
+            )
+        text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -61,6 +81,13 @@ def is_unavailable(error: BaseException) -> bool:
     if isinstance(error, ServiceError):
         return error.retryable
     return isinstance(error, (TransportError, EngineError, LimiterUnavailable))
+
+
+async def _logged(work: Awaitable[Any]) -> None:
+    try:
+        await work
+    except Exception:
+        log.exception("A callback of the limiter failed")
 
 
 class LeaseState:
@@ -72,53 +99,88 @@ class LeaseState:
         #: What was taken, the first by the acquire itself; empty without limits.
         self._grants: list[Grant] = []
         self._started = self._is_open = False
-        self._consumed: dict[str, int] = {}
-        self._pending: dict[str, int] = {}
+        #: By resource and limit, in thousandths of a token.
+        self._consumed: dict[str, dict[str, int]] = {}
+        self._pending: dict[str, dict[str, int]] = {}
 
     @property
     def consumed(self) -> dict[str, float]:
-        """What was taken so far, adjustments included, in tokens."""
-        names = {**self._consumed, **self._pending}
-        return {name: (self._consumed.get(name, 0) + self._pending.get(name, 0)) / MILLI for name in names}
+        """What was taken so far from the call's resource, adjustments included, in tokens."""
+        return self.consumed_of(self._request.resource)
+
+    def consumed_of(self, resource: str) -> dict[str, float]:
+        """Return what was taken so far from a resource, adjustments included, in tokens."""
+        done, pending = self._consumed.get(resource, {}), self._pending.get(resource, {})
+        return {name: (done.get(name, 0) + pending.get(name, 0)) / MILLI for name in {**done, **pending}}
 
     @property
     def limited(self) -> bool:
-        """Whether limits apply; not if the table was unavailable and that is allowed."""
-        return bool(self._grants)
+        """Whether limits apply; not if they are disabled or bypassed, or the table was unavailable."""
+        return self.grant is not None
 
     @property
     def grant(self) -> Grant | None:
         """What was taken and from which buckets, for a settlement after the block; None without limits."""
-        return self._grants[0] if self._grants else None
+        return self._grants[0] if self._grants and self._grants[0].taken else None
 
     @property
     def statuses(self) -> list[LimitStatus]:
         """Every limit after the last charge, and those of a parent that is charged too."""
         return self._grants[-1].statuses(self._context.writer.now()) if self._grants else []
 
-    def adjust(self, **amounts: Amount) -> None:
+    @property
+    def exceeded(self) -> list[LimitStatus]:
+        """The soft limits that had too few tokens; the call was admitted all the same."""
+        return [status for grant in self._grants for status in grant.exceeded]
+
+    @property
+    def shadow_refusal(self) -> SolotableError | None:
+        """The error that the call would have got if a level were not in shadow mode."""
+        return next((grant.spared for grant in self._grants if grant.spared is not None), None)
+
+    def adjust(
+        self,
+        amounts: Mapping[str, Amount] | None = None,
+        /,
+        *,
+        resource: str | None = None,
+        **by_name: Amount,
+    ) -> None:
         """Take more than was asked for, or less; never refused. Written when the block ends."""
-        self._note(amounts, 1)
+        self._note({**(amounts or {}), **by_name}, 1, resource)
 
-    def release(self, **amounts: Amount) -> None:
+    def release(
+        self,
+        amounts: Mapping[str, Amount] | None = None,
+        /,
+        *,
+        resource: str | None = None,
+        **by_name: Amount,
+    ) -> None:
         """Give some back. Written when the block ends."""
-        self._note(amounts, -1)
+        self._note({**(amounts or {}), **by_name}, -1, resource)
 
-    def _note(self, amounts: Mapping[str, Amount], sign: int) -> None:
+    def _note(self, amounts: Mapping[str, Amount], sign: int, resource: str | None) -> None:
         if not self._is_open:
             raise LeaseExpired
         if not self._grants:
             return
-        known = self._grants[0].taken[0].charge.rules.meters
-        pending = dict(self._pending)
+        of = resource or self._request.resource
+        asked = self._grants[0].amounts
+        if not any(of in grant.amounts for grant in self._grants):
+            raise DataError(f"This call takes nothing from {of!r}; it takes from {', '.join(asked)}.")
+        known = set[str]().union(*(grant.names(of) for grant in self._grants))
+        if not known:
+            return
+        pending, done = dict(self._pending.get(of, {})), self._consumed.get(of, {})
         for name, amount in amounts_by_limit(known, amounts, signed=True).items():
-            taken = self._consumed.get(name, 0) + pending.get(name, 0)
+            taken = done.get(name, 0) + pending.get(name, 0)
             if taken + sign * amount < 0:
                 raise DataError(
                     f"This call has taken {in_tokens(taken)} {name}; it cannot give back more than that."
                 )
             pending[name] = pending.get(name, 0) + sign * amount
-        self._pending = pending
+        self._pending[of] = pending
 
     def _start(self) -> Flow[Grant] | None:
         """Return the acquire; None to continue without limits, as the table did not respond a moment ago."""
@@ -127,11 +189,13 @@ class LeaseState:
         self._started = True
         if self._context.circuit_breaker.is_open and self._choice() == "allow":
             return None
-        return self._acquire(self._request.consume)
+        return self._acquire(self._request.by_resource)
 
-    def _acquire(self, amounts: Mapping[str, Amount]) -> Flow[Grant]:
+    def _acquire(self, amounts: Mapping[str, Mapping[str, Amount]]) -> Flow[Grant]:
         request = self._request
-        return acquire(self._context, request.entity, request.resource, amounts, request.limits)
+        # Limits of the call are those of its resource.
+        limits = request.limits if request.resource in amounts else None
+        return acquire(self._context, request.entity, amounts, limits)
 
     def _open(self, grant: Grant | None) -> None:
         self._is_open = True
@@ -139,18 +203,36 @@ class LeaseState:
             self._context.circuit_breaker.record_success()
             self._add(grant)
 
-    def _take_more(self, amounts: Mapping[str, Amount]) -> Flow[Grant] | None:
+    def _take_more(self, amounts: Mapping[str, Amount], resource: str | None) -> Flow[Grant] | None:
         if not self._is_open:
             raise LeaseExpired
-        return self._acquire(amounts) if self._grants else None
+        return self._acquire({resource or self._request.resource: amounts}) if self._grants else None
 
     def _add(self, grant: Grant) -> None:
         self._grants.append(grant)
         self._count(grant.amounts)
+        if grant.exceeded:
+            self._call(self._context.on_soft_limit, list(grant.exceeded))
+        if grant.spared is not None:
+            self._call(self._context.on_shadow_refusal, grant.spared)
 
-    def _count(self, amounts: Mapping[str, int]) -> None:
-        for name, amount in amounts.items():
-            self._consumed[name] = self._consumed.get(name, 0) + amount
+    def _call(self, callback: Callable[[Any], Any] | None, given: Any) -> None:
+        """Call a callback of the limiter's owner; the call that it is about never fails by it."""
+        if callback is None:
+            return
+        try:
+            self._await(callback(given))
+        except Exception:
+            log.exception("A callback of the limiter failed")
+
+    def _await(self, result: Any) -> None:
+        """Finish what a callback returned."""
+
+    def _count(self, amounts: Mapping[str, Mapping[str, int]]) -> None:
+        for resource, by_name in amounts.items():
+            total = self._consumed.setdefault(resource, {})
+            for name, amount in by_name.items():
+                total[name] = total.get(name, 0) + amount
 
     def _close(self, *, failed: bool) -> Flow[None] | None:
         """Return what is still to be written: everything back, or the adjustments."""
@@ -161,7 +243,9 @@ class LeaseState:
             self._consumed = {}
             return give_back(writer, self._grants) if self._grants else None
         self._count(pending)
-        return adjust(writer, self._grants[0], pending) if any(pending.values()) else None
+        if not any(amount for by_name in pending.values() for amount in by_name.values()):
+            return None
+        return adjust(writer, merge(self._grants), pending)
 
     def _not_settled(self, error: SolotableError, cause: BaseException | None) -> None:
         """Note a failed settlement on the exception of the block; without one, allow or raise it."""
@@ -216,9 +300,16 @@ class Lease(LeaseState):
             except SolotableError as error:
                 self._not_settled(error, cause)
 
-    def consume(self, **amounts: Amount) -> None:
+    def consume(
+        self,
+        amounts: Mapping[str, Amount] | None = None,
+        /,
+        *,
+        resource: str | None = None,
+        **by_name: Amount,
+    ) -> None:
         """Take more, or raise RateLimitExceeded and take none of it."""
-        flow = self._take_more(amounts)
+        flow = self._take_more({**(amounts or {}), **by_name}, resource)
         if flow is not None:
             try:
                 self._add(run(flow, self._engine))
@@ -255,14 +346,27 @@ class AsyncLease(LeaseState):
             except SolotableError as error:
                 self._not_settled(error, cause)
 
-    async def consume(self, **amounts: Amount) -> None:
+    async def consume(
+        self,
+        amounts: Mapping[str, Amount] | None = None,
+        /,
+        *,
+        resource: str | None = None,
+        **by_name: Amount,
+    ) -> None:
         """Take more, or raise RateLimitExceeded and take none of it."""
-        flow = self._take_more(amounts)
+        flow = self._take_more({**(amounts or {}), **by_name}, resource)
         if flow is not None:
             try:
                 self._add(await self._finish(flow, self._undo))
             except SolotableError as error:
                 self._allow(error)
+
+    def _await(self, result: Any) -> None:
+        if inspect.isawaitable(result):
+            task = asyncio.ensure_future(_logged(result))
+            _background.add(task)
+            task.add_done_callback(_background.discard)
 
     def _undo(self, grant: Grant) -> Flow[None]:
         return give_back(self._context.writer, [grant])

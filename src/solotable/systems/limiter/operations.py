@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Self, TypedDict
 
 from solotable import Actor
 from solotable.cache import CacheStats
-from solotable.errors import DataError
+from solotable.errors import DataError, SolotableError
 from solotable.flow import AsyncEngine, Engine, Flow, Scope, is_amazon
 
 from .admin import registry
-from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
-from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
+from .admin.entities import LimitedEntity, Mode, OnUnavailable, StoredLimits
+from .admin.limits import MICROSECONDS, Amount, Limit, amounts_by_limit, limits_of
 from .admin.resolve import LimitsCache
-from .buckets.acquire import LimiterContext, read_statuses, refresh
+from .buckets.acquire import Decision, check, read_statuses, refresh, top_up
 from .buckets.bucket import HIGHEST_LEVEL
 from .buckets.local_cache import LocalCache
+from .buckets.targets import LimiterContext, find_targets
 from .buckets.writer import BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
+from .lease import AcquireRequest
 
 log = logging.getLogger("solotable.limiter")
 #: DynamoDB: a partition takes 1,000 writes per second; a split has to be done before that.
@@ -35,6 +37,8 @@ class LimiterOptions(TypedDict, total=False):
     remember_rejections: float
     shard_above: int | Literal["auto"] | None
     most_shards: int
+    on_soft_limit: Callable[[list[LimitStatus]], Any]
+    on_shadow_refusal: Callable[[SolotableError], Any]
 
 
 class LimiterCore:
@@ -51,6 +55,8 @@ class LimiterCore:
         remember_rejections: float = 1.0,
         shard_above: int | Literal["auto"] | None = "auto",
         most_shards: int = 32,
+        on_soft_limit: Callable[[list[LimitStatus]], Any] | None = None,
+        on_shadow_refusal: Callable[[SolotableError], Any] | None = None,
     ) -> None:
         if on_unavailable not in ("block", "allow"):
             raise DataError(f'on_unavailable is "block" or "allow"; got {on_unavailable!r}.')
@@ -76,6 +82,8 @@ class LimiterCore:
             cache=LimitsCache(cache_seconds, scope.clock),
             limits=limits_of(given) if given else (),
             on_unavailable=on_unavailable,
+            on_soft_limit=on_soft_limit,
+            on_shadow_refusal=on_shadow_refusal,
         )
         self._scope = scope
 
@@ -108,12 +116,8 @@ class LimiterCore:
         self, entity: str, resource: str, *, limits: Iterable[Limit] | None = None
     ) -> Flow[dict[str, int]]:
         """Return the available tokens by limit; the fewer with a parent that is charged too."""
-        found: dict[str, int] = {}
-        for status in (yield from read_statuses(self._context, entity, resource, {}, limits)):
-            if status.available is not None:
-                name = status.limit.name
-                found[name] = min(status.available, found.get(name, status.available))
-        return found
+        statuses = yield from read_statuses(self._context, entity, {resource: {}}, limits, check=False)
+        return fewest(statuses)
 
     def _time_until(
         self,
@@ -121,18 +125,33 @@ class LimiterCore:
         resource: str,
         consume: Mapping[str, Amount],
         *,
+        also: Mapping[str, Mapping[str, Amount]] | None = None,
         limits: Iterable[Limit] | None = None,
     ) -> Flow[float]:
-        """Return the seconds until so much is available, if nothing else is taken.
+        """Return the seconds until a call for so much is admitted, if nothing else is taken.
 
-        Raises NeverSatisfiable if a limit never holds so much.
+        Raises NeverSatisfiable if a limit never holds so much, EntityDenied if an operator denies the entity.
         """
-        statuses = yield from read_statuses(self._context, entity, resource, consume, limits)
-        return max((status.retry_after_seconds for status in statuses), default=0.0)
+        request = AcquireRequest(entity, resource, consume, also=also)
+        statuses = yield from read_statuses(self._context, entity, request.by_resource, limits)
+        return max((each.retry_after_seconds for each in statuses if each.enforced), default=0.0)
+
+    def _check(
+        self,
+        entity: str,
+        resource: str,
+        consume: Mapping[str, Amount],
+        *,
+        also: Mapping[str, Mapping[str, Amount]] | None = None,
+        limits: Iterable[Limit] | None = None,
+    ) -> Flow[Decision]:
+        """Return whether an acquire would be admitted now, and every limit; nothing is taken."""
+        request = AcquireRequest(entity, resource, consume, also=also)
+        return check(self._context, entity, request.by_resource, limits)
 
     def _statuses(self, entity: str, resource: str) -> Flow[list[LimitStatus]]:
         """Return every limit of an entity, and of a parent that is charged too."""
-        return read_statuses(self._context, entity, resource, {})
+        return read_statuses(self._context, entity, {resource: {}}, check=False)
 
     def _set_limits(
         self,
@@ -141,13 +160,15 @@ class LimiterCore:
         entity: str | None = None,
         resource: str | None = None,
         on_unavailable: OnUnavailable | None = None,
+        mode: Mode | None = None,
     ) -> Flow[StoredLimits]:
         """Store limits: of an entity for a resource, of an entity, of a resource, or of the system.
 
-        A level replaces the next one whole. Only the system has `on_unavailable`.
+        A level replaces the next one whole. Only the system has `on_unavailable`. `mode` is how the limits
+        apply: "enforce", "shadow" or "disabled"; None keeps the stored mode.
         """
         stored = yield from registry.set_limits(
-            self._scope, limits, entity=entity, resource=resource, on_unavailable=on_unavailable
+            self._scope, limits, entity=entity, resource=resource, on_unavailable=on_unavailable, mode=mode
         )
         yield from self._refresh(entity, resource)
         return stored
@@ -159,6 +180,63 @@ class LimiterCore:
         stored = yield from registry.delete_limits(self._scope, entity=entity, resource=resource)
         yield from self._refresh(entity, resource)
         return stored
+
+    def _set_mode(
+        self, entity: str | None, mode: Mode | None, *, resource: str | None = None
+    ) -> Flow[StoredLimits]:
+        """Set how limits apply, and keep them; None is "enforce".
+
+        "bypass" admits an entity without limits, "deny" refuses it: on all resources, or on one. "shadow" and
+        "disabled" are of the limits of the level; entity None is a resource, or the system.
+        """
+        stored = yield from registry.set_mode(self._scope, entity, mode, resource=resource)
+        self._context.cache.invalidate(entity)
+        return stored
+
+    def _reset(
+        self, entity: str, *, resource: str | None = None, limits: Iterable[str] | None = None
+    ) -> Flow[StoredLimits]:
+        """Make limits of an entity full again: on all resources or one, all limits or those that are named.
+
+        Another process notices when it reads the limits again, after at most its `cache_seconds`.
+        """
+        stored = yield from registry.reset(self._scope, entity, resource=resource, limits=limits)
+        names = {resource}
+        if resource is None:
+            levels = yield from registry.limited_resources(self._scope, entity=entity)
+            levels += yield from registry.limited_resources(self._scope)
+            names = {each.resource_name for each in levels}
+        for name in sorted(filter(None, names)):
+            yield from self._refresh(entity, name)
+        self._context.cache.invalidate(entity)
+        return stored
+
+    def _top_up(
+        self, entity: str, resource: str, tokens: Mapping[str, Amount], *, key: str | None = None
+    ) -> Flow[dict[str, int]]:
+        """Add tokens to an entity's limits, up to the capacity, and return what is available then.
+
+        The same `key` again adds nothing. If the process dies in between, the repeated call adds the tokens.
+        """
+        context = self._context
+        found = yield from find_targets(context, entity, {resource: {}}, check=False)
+        meters = {} if not found.buckets else found.buckets[0].charge.rules.meters
+        amounts = amounts_by_limit(meters, tokens)
+        if not amounts:
+            raise DataError("Name at least one limit and the tokens to add.")
+        record, is_new = yield from registry.record_top_up(self._scope, entity, resource, amounts, key=key)
+        if is_new or not record.applied:
+            yield from top_up(context, entity, resource, amounts)
+            yield from registry.mark_applied(self._scope, record)
+        return (yield from self._available(entity, resource))
+
+    def _set_parent(
+        self, entity_id: str, parent: str | None, *, cascade: bool | None = None
+    ) -> Flow[LimitedEntity]:
+        """Give an entity another parent, or none; `cascade` None keeps whether the parent is charged."""
+        changed = yield from registry.set_parent(self._scope, entity_id, parent, cascade=cascade)
+        self._context.cache.invalidate(entity_id)
+        return changed
 
     def _refresh(self, entity: str | None, resource: str | None) -> Flow[None]:
         """Convert the bucket of a changed level; buckets that share a level follow at their next use."""
@@ -193,3 +271,13 @@ class LimiterCore:
         deleted = yield from registry.delete_entity(self._scope, entity_id)
         self._context.cache.invalidate(entity_id)
         return deleted
+
+
+def fewest(statuses: Iterable[LimitStatus]) -> dict[str, int]:
+    """Return the available tokens by limit; the fewer of an entity and its parent."""
+    found: dict[str, int] = {}
+    for status in statuses:
+        if status.available is not None:
+            name = status.limit.name
+            found[name] = min(status.available, found.get(name, status.available))
+    return found

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from solotable import AsyncDatabase, Database
-from solotable.errors import SolotableError
+from solotable.errors import DataError, SolotableError
 from solotable.flow import Flow, Scope, arun, engine_of, run, scope_of
 
 from .admin import audit as audit_trail
@@ -80,6 +80,11 @@ class Limiter(LimiterCore):
     """
 
     def __init__(self, db: Database, namespace: str = "default", **options: Unpack[LimiterOptions]) -> None:
+        for name in ("on_soft_limit", "on_shadow_refusal"):
+            if inspect.iscoroutinefunction(options.get(name)):
+                raise DataError(
+                    f"{name} of a Limiter is a function; an AsyncLimiter takes a coroutine function."
+                )
         self._engine = engine_of(db)
         super().__init__(scope_of(db).of_tenant(namespace), self._engine, **options)
 
@@ -98,15 +103,16 @@ class Limiter(LimiterCore):
         resource: str,
         consume: Mapping[str, Amount],
         *,
+        also: Mapping[str, Mapping[str, Amount]] | None = None,
         limits: Iterable[Limit] | None = None,
         on_unavailable: OnUnavailable | None = None,
     ) -> Lease:
         """Return a lease: its `with` block takes tokens from every limit that is named, or from none.
 
-        `limits` replace the stored ones. Raises RateLimitExceeded, or NeverSatisfiable if waiting does not
-        help.
+        `also` takes from other resources too, all or none. `limits` replace the stored ones of `resource`.
+        Raises RateLimitExceeded, or NeverSatisfiable or EntityDenied if waiting does not help.
         """
-        request = AcquireRequest(entity, resource, consume, limits, on_unavailable)
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also)
         return Lease(self._engine, self._context, request)
 
     def ping(self, timeout: float = 1.0) -> bool:
@@ -124,13 +130,18 @@ class Limiter(LimiterCore):
     available = _blocking(LimiterCore._available)
     time_until = _blocking(LimiterCore._time_until)
     statuses = _blocking(LimiterCore._statuses)
+    check = _blocking(LimiterCore._check)
     create_entity = _blocking(LimiterCore._create_entity)
     delete_entity = _blocking(LimiterCore._delete_entity)
+    set_parent = _blocking(LimiterCore._set_parent)
     get_entity = _blocking(_of_scope(registry.get_entity))
     children = _blocking(_of_scope(registry.children))
     entities = _blocking(_of_scope(registry.entities))
     set_limits = _blocking(LimiterCore._set_limits)
     delete_limits = _blocking(LimiterCore._delete_limits)
+    set_mode = _blocking(LimiterCore._set_mode)
+    reset = _blocking(LimiterCore._reset)
+    top_up = _blocking(LimiterCore._top_up)
     get_limits = _blocking(_of_scope(registry.get_limits))
     stored_limits = _blocking(_of_scope(registry.stored_limits))
     limited_resources = _blocking(_of_scope(registry.limited_resources))
@@ -167,15 +178,16 @@ class AsyncLimiter(LimiterCore):
         resource: str,
         consume: Mapping[str, Amount],
         *,
+        also: Mapping[str, Mapping[str, Amount]] | None = None,
         limits: Iterable[Limit] | None = None,
         on_unavailable: OnUnavailable | None = None,
     ) -> AsyncLease:
         """Return a lease: its `async with` block takes tokens from every limit that is named, or from none.
 
-        `limits` replace the stored ones. Raises RateLimitExceeded, or NeverSatisfiable if waiting does not
-        help.
+        `also` takes from other resources too, all or none. `limits` replace the stored ones of `resource`.
+        Raises RateLimitExceeded, or NeverSatisfiable or EntityDenied if waiting does not help.
         """
-        request = AcquireRequest(entity, resource, consume, limits, on_unavailable)
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also)
         return AsyncLease(self._engine, self._context, request)
 
     async def ping(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time
@@ -189,13 +201,18 @@ class AsyncLimiter(LimiterCore):
     available = _awaited(LimiterCore._available)
     time_until = _awaited(LimiterCore._time_until)
     statuses = _awaited(LimiterCore._statuses)
+    check = _awaited(LimiterCore._check)
     create_entity = _awaited(LimiterCore._create_entity)
     delete_entity = _awaited(LimiterCore._delete_entity)
+    set_parent = _awaited(LimiterCore._set_parent)
     get_entity = _awaited(_of_scope(registry.get_entity))
     children = _awaited(_of_scope(registry.children))
     entities = _awaited(_of_scope(registry.entities))
     set_limits = _awaited(LimiterCore._set_limits)
     delete_limits = _awaited(LimiterCore._delete_limits)
+    set_mode = _awaited(LimiterCore._set_mode)
+    reset = _awaited(LimiterCore._reset)
+    top_up = _awaited(LimiterCore._top_up)
     get_limits = _awaited(_of_scope(registry.get_limits))
     stored_limits = _awaited(_of_scope(registry.stored_limits))
     limited_resources = _awaited(_of_scope(registry.limited_resources))

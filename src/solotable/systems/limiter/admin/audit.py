@@ -34,6 +34,9 @@ Action = Literal[
     "entity_deleted",
     "limits_set",
     "limits_deleted",
+    "limits_reset",
+    "mode_set",
+    "topped_up",
     "namespace_created",
     "namespace_purging",
     "namespace_deleted",
@@ -156,10 +159,23 @@ _STATUS_ACTIONS: dict[str, Action] = {"active": "namespace_recovered", "deleted"
 def action_of(target: str, verb: str, snapshot: dict[str, Any], changes: dict[str, Any]) -> Action:
     """Return what an event was, in the limiter's words."""
     if target == "StoredLimits":
-        return "limits_set" if snapshot.get("state") else "limits_deleted"
+        return _level_action(snapshot, changes)
+    if target == "TopUp":
+        return "topped_up"
     if target == "Namespace" and verb == "updated":
         return _STATUS_ACTIONS.get(changes.get("status", {}).get("after"), "namespace_purging")
     return _ACTIONS[target, verb]
+
+
+def _level_action(snapshot: dict[str, Any], changes: dict[str, Any]) -> Action:
+    """Return what happened to a level; without changes it is new."""
+    is_new = not changes
+    if "rules" not in changes and "on_unavailable" not in changes:
+        if "resets" in changes or (is_new and snapshot.get("resets")):
+            return "limits_reset"
+        if "mode" in changes or (is_new and snapshot.get("mode") and snapshot.get("rules") is None):
+            return "mode_set"
+    return "limits_set" if snapshot.get("rules") or snapshot.get("on_unavailable") else "limits_deleted"
 
 
 def _subject(event: Event, snapshot: dict[str, Any]) -> tuple[str | None, str | None, str]:
@@ -169,6 +185,8 @@ def _subject(event: Event, snapshot: dict[str, Any]) -> tuple[str | None, str | 
         entity = None if snapshot["owner"] == DEFAULT else snapshot["owner"]
         resource = None if snapshot["resource"] == DEFAULT else snapshot["resource"]
         return entity, resource, " on ".join(filter(None, (entity, resource))) or "system"
+    if event.target.entity == "TopUp":
+        return snapshot["entity"], snapshot["resource"], f"{snapshot['entity']} on {snapshot['resource']}"
     if event.target.entity == "LimitedEntity":
         return snapshot["entity_id"], None, title or snapshot["entity_id"]
     return None, None, title or event.target.entity

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field
 
 from solotable import (
     FROM_SCOPE,
+    TTL,
     Counted,
     Counter,
     Created,
@@ -43,12 +44,26 @@ MOST_METADATA = 2_000
 #: The namespace of the registry's own audit trail; no user can register it.
 RESERVED = "_"
 OnUnavailable = Literal["block", "allow"]
+#: How the limits of a level apply; an entity may also be admitted, or denied, whatever its limits are.
+Mode = Literal["enforce", "shadow", "disabled", "bypass", "deny"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+ENTITY_MODES: tuple[Mode, ...] = ("bypass", "deny")
+#: The key of `StoredLimits.resets` for every limit.
+EVERY_LIMIT = "*"
 
 
 def check_on_unavailable(given: object) -> None:
     """Raise DataError unless a value is "block", "allow" or None."""
     if given not in (None, "block", "allow"):
         raise DataError(f'on_unavailable is "block" or "allow"; got {given!r}.')
+
+
+def check_mode(given: object, *, entity: str | None) -> None:
+    """Raise DataError unless a value is a mode of a level of this entity, or None."""
+    if given not in (None, *MODES):
+        raise DataError(f"mode is one of {', '.join(MODES)}; got {given!r}.")
+    if given in ENTITY_MODES and entity is None:
+        raise DataError(f"mode {given!r} is for an entity; name the entity, or use 'disabled'.")
 
 
 def _check_size(given: dict[str, Any]) -> dict[str, Any]:
@@ -124,13 +139,15 @@ class LimitedEntity(FlatEntity, table=limiter):
 class StoredLimits(FlatEntity, table=limiter):
     """The limits of one level: of an entity or of all (`_default_`), for a resource or for all.
 
-    `state` is None after a deletion; the item stays for its revision and is in no list. `rules` is also None
-    if only `on_unavailable` is set, which only the system level can do.
+    `state` is None after a deletion; the item stays for its revision and its resets and is in no list.
+    `rules` is also None if only a mode or, for the system, `on_unavailable` is set.
     """
 
     key = Key("{namespace}#LIMITS#{owner}", "LIMITS#{resource}")
     by_state = Key("{namespace}#LIMITS#{state}", "{owner}#{resource}", index="GSI1")
-    events = Outbox(snapshot=("owner", "resource", "rules", "on_unavailable", "state", "revision"))
+    events = Outbox(
+        snapshot=("owner", "resource", "rules", "on_unavailable", "mode", "resets", "state", "revision")
+    )
 
     namespace: str = FROM_SCOPE
     owner: str
@@ -139,6 +156,11 @@ class StoredLimits(FlatEntity, table=limiter):
     #: In microseconds of the store's clock, and higher with every change of this item.
     revision: int
     on_unavailable: OnUnavailable | None = None
+    #: None: enforce.
+    mode: Mode | None = None
+    mode_since: datetime | None = None
+    #: When limits were reset, by name or EVERY_LIMIT, in microseconds.
+    resets: Annotated[dict[str, int] | None, Json()] = None
     state: Literal["set"] | None = "set"
     version: Annotated[int, Version()] = 0
 
@@ -164,6 +186,7 @@ class StoredLimits(FlatEntity, table=limiter):
             "resource": self.resource_name,
             "limits": None if self.limits is None else [limit.as_dict() for limit in self.limits],
             "on_unavailable": self.on_unavailable,
+            "mode": self.mode or "enforce",
         }
 
     @pattern
@@ -177,3 +200,20 @@ class StoredLimits(FlatEntity, table=limiter):
     def of_namespace(cls) -> Query[Self]:
         """Every level that is set in a namespace."""
         return cls.by_state.query(state="set")
+
+
+class TopUp(FlatEntity, table=limiter):
+    """Tokens that an operator added to a bucket; a repeated request finds it by its id."""
+
+    key = Key("{namespace}#TOPUP#{top_up_id}", "TOPUP")
+    events = Outbox(snapshot=("entity", "resource", "tokens"))
+
+    namespace: str = FROM_SCOPE
+    top_up_id: str
+    entity: str
+    resource: str
+    tokens: Annotated[dict[str, int | float], Json()]
+    #: Whether the buckets have them.
+    applied: int = 0
+    version: Annotated[int, Version()] = 0
+    expires: Annotated[datetime | None, TTL()] = None

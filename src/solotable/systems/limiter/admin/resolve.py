@@ -11,15 +11,16 @@ bucket has a higher revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from solotable.cache import CacheStats, TTLCache
 from solotable.flow import Flow, Scope, decode_entity, get_items, key_of
 from solotable.systems.limiter.table import limiter
 
-from .entities import LimitedEntity, OnUnavailable, StoredLimits
-from .limits import Limits
+from .entities import ENTITY_MODES, LimitedEntity, Mode, OnUnavailable, StoredLimits
+from .limits import MICROSECONDS, Limits
 from .names import DEFAULT, entity_name, resource_name
 
 Source = Literal["entity-resource", "entity", "resource", "system"]
@@ -34,7 +35,8 @@ class EffectiveLimits:
     """The limits of an entity for a resource, and the level that they come from.
 
     `revision` is the highest of all levels, also of deleted ones and of those that do not apply: it rises
-    with every change that could matter, and never falls.
+    with every change that could matter, and never falls. `since` is when the mode, or the level's limits,
+    were set. `resets` are pairs of a limit's name, or `*`, and a time in microseconds.
     """
 
     limits: Limits | None = None
@@ -43,6 +45,11 @@ class EffectiveLimits:
     parent: str | None = None
     cascade: bool = False
     on_unavailable: OnUnavailable | None = None
+    mode: Mode = "enforce"
+    since: datetime | None = None
+    resets: tuple[tuple[str, int], ...] = ()
+    #: What callers derive from the limits, once.
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class LimitsCache:
@@ -157,13 +164,28 @@ def effective_limits(scope: Scope, entity: str, resource: str) -> Flow[Effective
 
 def _compose(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> EffectiveLimits:
     stored = [(source, each) for source, each in zip(_SOURCES, levels, strict=True) if each is not None]
-    chosen = next(((source, each.limits) for source, each in stored if each.limits is not None), None)
+    chosen = next(((source, each) for source, each in stored if _applies(each)), None)
+    own = [each for source, each in stored if source in ("entity-resource", "entity")]
+    override = next((each for each in own if each.mode in ENTITY_MODES), None)
     system = levels[-1]
+    mode, since = None, None
+    if override is not None:
+        mode, since = override.mode, override.mode_since
+    elif chosen is not None:
+        mode, since = chosen[1].mode, datetime.fromtimestamp(chosen[1].revision / MICROSECONDS, UTC)
     return EffectiveLimits(
-        limits=None if chosen is None else chosen[1],
+        limits=None if chosen is None else chosen[1].limits,
         revision=max((each.revision for _, each in stored), default=0),
         source=None if chosen is None else chosen[0],
         parent=None if entity is None else entity.parent_id,
         cascade=entity is not None and entity.cascade,
         on_unavailable=None if system is None else system.on_unavailable,
+        mode=mode or "enforce",
+        since=since,
+        resets=tuple(pair for each in own for pair in (each.resets or {}).items()),
     )
+
+
+def _applies(level: StoredLimits) -> bool:
+    """Return whether a level precedes the next ones: it has limits, or none are to apply."""
+    return level.limits is not None or (level.state is not None and level.mode == "disabled")

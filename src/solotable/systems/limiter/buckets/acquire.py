@@ -1,198 +1,124 @@
-"""Acquire: all limits of a call or none, of an entity and of its parent. Flows only.
+"""Acquire: all limits of a call or none, of an entity and its parent, on every resource.
 
-A cascade is two conditional writes, the child's first; the child gets its tokens back if the parent lacks
-them. A transaction would cost 4 units instead of 2 and would conflict with every other child's on the
-parent's item. The price of two writes: a process that dies between them has taken tokens from the child. So
-fewer calls may be admitted than the limits allow, never more.
+Each bucket is one conditional write, in the order of the resources, the child's before its parent's. If one
+lacks tokens, those before it get theirs back. A transaction would cost twice as much and would conflict with
+every other child's on the parent's item. The price: a process that dies between two writes has taken tokens
+from the first. So fewer calls may be admitted than the limits allow, never more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from solotable.errors import SolotableError
 from solotable.flow import Flow
-from solotable.systems.limiter.admin.entities import OnUnavailable
-from solotable.systems.limiter.admin.limits import (
-    MICROSECONDS,
-    MILLI,
-    Amount,
-    Limit,
-    Limits,
-    amounts_by_limit,
-    limits_of,
-)
-from solotable.systems.limiter.admin.resolve import EffectiveLimits, LimitsCache, resolve
-from solotable.systems.limiter.circuit_breaker import CircuitBreaker
+from solotable.systems.limiter.admin.limits import Amount, Limit
 from solotable.systems.limiter.errors import (
+    EntityDenied,
     LimiterUnavailable,
     LimitStatus,
     NeverSatisfiable,
-    NoLimits,
     RateLimitExceeded,
 )
-from solotable.systems.limiter.meters.rules import Rules, rules_of
 
-from .bucket import ShardState
-from .charge import ChargeRefused, RulesOutdated, cached_refusal
+from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
-from .local_cache import CachedBucket
-from .shards import TakenTokens, charge_one, read_shards, settle, take
-from .shards import statuses as shard_statuses
+from .shards import TakenTokens, charge_one, plan_settlement, read_shards, settle, take
+from .targets import Consume, LimiterContext, Target, Targets, find_targets
 from .writer import BucketWriter
+
+__all__ = ["Decision", "Grant", "LimiterContext", "acquire", "adjust", "check", "give_back", "merge"]
 
 #: How often the limits of a call may change before it is given up.
 _ROUNDS = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimiterContext:
-    """What an acquire needs: the writer of buckets, the stored limits, and the defaults."""
-
-    writer: BucketWriter
-    cache: LimitsCache
-    limits: Limits = ()
-    on_unavailable: OnUnavailable = "block"
-    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One bucket of a call, and its charge."""
-
-    bucket: CachedBucket
-    charge: Charge
-
-    def statuses(
-        self, state: ShardState | None, now: int, refused: ChargeRefused | None = None
-    ) -> Iterable[LimitStatus]:
-        """Return the status of every limit by the state of a shard."""
-        rules = self.charge.rules
-        is_current = state is not None and state.text == rules.text
-        for name, meter in rules.meters.items():
-            available = None
-            if state is not None and is_current:
-                available = meter.tokens(state.used[name], now) // MILLI
-            wait = 0.0 if refused is None else refused.wait(name) / MICROSECONDS
-            yield self.status(name, available, wait)
-
-    def status(self, name: str, available: int | None, retry_after_seconds: float) -> LimitStatus:
-        """Return the status of one limit."""
-        return LimitStatus(
-            entity=self.bucket.entity,
-            resource=self.bucket.resource,
-            limit=self.charge.rules.meters[name].limit,
-            available=available,
-            requested_milli=self.charge.amounts.get(name, 0),
-            retry_after_seconds=retry_after_seconds,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a call took from each bucket."""
+    """What a call took from each bucket, and what it asked for by resource.
+
+    `exceeded` are the soft limits that had too few tokens; `spared` is the error that a level in shadow mode
+    did not raise.
+    """
 
     taken: tuple[TakenTokens, ...]
-    amounts: Mapping[str, int]
+    amounts: Mapping[str, Mapping[str, int]]
+    exceeded: tuple[LimitStatus, ...] = ()
+    spared: SolotableError | None = None
+    #: The names of limits that are not enforced, for each bucket.
+    lenient: tuple[frozenset[str], ...] = ()
 
     def statuses(self, now: int) -> list[LimitStatus]:
         """Return the status of every limit after the charge."""
         return [
             status
-            for each in self.taken
-            for status in Target(each.bucket, each.charge).statuses(each.state, now)
+            for each, lenient in zip(self.taken, self.lenient, strict=True)
+            for status in Target(each.bucket, each.charge, lenient).statuses(each.state, now)
         ]
 
-
-def _effective(context: LimiterContext, entity: str, resource: str) -> Flow[EffectiveLimits]:
-    found = context.cache.get(entity, resource)
-    if found is None:
-        found = yield from resolve(context.writer.scope, entity, resource, cache=context.cache)
-    return found
-
-
-def _find_targets(
-    context: LimiterContext,
-    entity: str,
-    resource: str,
-    consume: Mapping[str, Amount],
-    limits: Iterable[Limit] | None,
-    *,
-    final: bool = False,
-) -> Flow[list[Target]]:
-    """Return the buckets of a call and the charge of each; raise if they can never have so much."""
-    effective = yield from _effective(context, entity, resource)
-    given = None if limits is None else limits_of(limits)
-    rules = _rules(context, effective) if given is None else rules_of(given, 0)
-    if rules is None:
-        raise NoLimits(entity, resource)
-    cache = context.writer.cache
-    amounts = amounts_by_limit(rules.meters, consume)
-    charge = Charge(rules, amounts, final=final or given is not None)
-    found = [Target(cache.bucket(entity, resource), charge)]
-    if effective.cascade and effective.parent is not None:
-        parent_rules = _rules(context, (yield from _effective(context, effective.parent, resource)))
-        if parent_rules is not None:
-            # A parent is charged for the limits that it has. Limits of a call are the child's alone.
-            shared = {name: amount for name, amount in amounts.items() if name in parent_rules.meters}
-            bucket = cache.bucket(effective.parent, resource)
-            found.append(Target(bucket, Charge(parent_rules, shared, final=final)))
-    for target in found:
-        for name, amount in target.charge.amounts.items():
-            meter = target.charge.rules.meters[name]
-            if meter.cost(amount) > meter.depth:
-                raise NeverSatisfiable(target.bucket.entity, resource, meter.limit, amount)
-    return found
+    def names(self, resource: str) -> set[str]:
+        """Return the names of the limits that a resource has, of the entity or of its parent."""
+        return {
+            name
+            for each in self.taken
+            if each.bucket.resource == resource
+            for name in each.charge.rules.meters
+        }
 
 
-def _rules(context: LimiterContext, effective: EffectiveLimits) -> Rules | None:
-    # Deleted limits count as older than those of the constructor.
-    limits = context.limits if effective.limits is None else effective.limits
-    return rules_of(limits, effective.revision) if limits else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What an acquire would do: `refusal` is the error that it would raise, None if it is admitted."""
+
+    statuses: tuple[LimitStatus, ...]
+    refusal: SolotableError | None = None
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the call would be admitted."""
+        return self.refusal is None
+
+    @property
+    def retry_after_seconds(self) -> float:
+        """The seconds until the call would be admitted; 0 also if waiting does not help."""
+        return self.refusal.retry_after_seconds if isinstance(self.refusal, RateLimitExceeded) else 0.0
 
 
 def acquire(
-    context: LimiterContext,
-    entity: str,
-    resource: str,
-    consume: Mapping[str, Amount],
-    limits: Iterable[Limit] | None = None,
+    context: LimiterContext, entity: str, consume: Consume, limits: Iterable[Limit] | None = None
 ) -> Flow[Grant]:
     """Take tokens from every limit of a call, or raise RateLimitExceeded and take none."""
     given = None if limits is None else tuple(limits)
     for attempt in range(_ROUNDS):
         # Limits that are older than the bucket's are read again once; then they are final.
-        found = yield from _find_targets(context, entity, resource, consume, given, final=attempt > 0)
+        found = yield from find_targets(context, entity, consume, given, final=attempt > 0)
         outcome = yield from _take_all(context.writer, found)
         if isinstance(outcome, Grant):
             return outcome
         if outcome is not None:
             raise outcome
-        for target in found:
+        for target in found.buckets:
             context.cache.invalidate(target.bucket.entity)
-    raise LimiterUnavailable(f"The limits of {entity!r} for {resource!r} keep changing; try again.")
+    raise LimiterUnavailable(f"The limits of {entity!r} for {', '.join(consume)} keep changing; try again.")
 
 
-def _take_all(writer: BucketWriter, found: list[Target]) -> Flow[Grant | RateLimitExceeded | None]:
+def _take_all(writer: BucketWriter, found: Targets) -> Flow[Grant | RateLimitExceeded | None]:
     """Take from each bucket; None if the limits are outdated."""
-    now = writer.now()
+    begun = writer.now()
     done: list[TakenTokens] = []
-    # A parent that is known to refuse is not worth a write to the child. Another shard may have enough.
-    for target in found[1:]:
+    notes = _Notes()
+    # A bucket that is known to refuse is not worth a write to those before it. Another shard may have enough.
+    for target in found.buckets[1:]:
         refused = None
-        if target.bucket.depth == 0:
-            refused = cached_refusal(writer, target.bucket, 0, target.charge, now)
-        if refused is not None:
-            return _exceeded(found, target, refused, now)
-    for target in found:
-        outcome: TakenTokens | ChargeRefused | RulesOutdated
+        if target.bucket.depth == 0 and target.charge.amounts:
+            refused = cached_refusal(writer, target.bucket, 0, target.charge, begun)
+        if refused is not None and not _lacking(refused) <= target.lenient:
+            return (yield from _exceeded(writer, found, target, refused, begun))
+    for target in found.buckets:
         try:
-            if target.charge.amounts:
-                outcome = yield from take(writer, target.bucket, target.charge)
-            else:
-                outcome = TakenTokens(target.bucket, target.charge, (0,), target.bucket.shards.get(0))
+            outcome = yield from _take(writer, target, notes)
         except SolotableError:
             with suppress(SolotableError):
                 yield from _undo(writer, done)
@@ -203,8 +129,58 @@ def _take_all(writer: BucketWriter, found: list[Target]) -> Flow[Grant | RateLim
         yield from _undo(writer, done)
         if isinstance(outcome, RulesOutdated):
             return None
-        return _exceeded(found, target, outcome, writer.now())
-    return Grant(tuple(done), found[0].charge.amounts)
+        return (yield from _exceeded(writer, found, target, outcome, begun))
+    lenient = tuple(target.lenient for target in found.buckets)
+    spared = found.spared or notes.spared()
+    return Grant(tuple(done), found.amounts, tuple(notes.exceeded), spared, lenient)
+
+
+class _Notes:
+    """What limits that are not enforced would have refused."""
+
+    __slots__ = ("_shadow", "exceeded")
+
+    def __init__(self) -> None:
+        self.exceeded: list[LimitStatus] = []
+        self._shadow: list[LimitStatus] = []
+
+    def add(self, statuses: Iterable[LimitStatus]) -> None:
+        for status in statuses:
+            (self.exceeded if status.limit.soft else self._shadow).append(status)
+
+    def spared(self) -> SolotableError | None:
+        """Return the error of an acquire that enforces."""
+        statuses = [replace(status, enforced=True) for status in self._shadow]
+        return RateLimitExceeded(statuses) if statuses else None
+
+
+def _lacking(refused: ChargeRefused) -> set[str]:
+    """Return the names of the limits that refused; all if it was the crowd and not a limit."""
+    return {name for name in refused.charge.amounts if refused.wait(name)} or set(refused.charge.amounts)
+
+
+def _take(
+    writer: BucketWriter, target: Target, notes: _Notes
+) -> Flow[TakenTokens | ChargeRefused | RulesOutdated]:
+    """Take from one bucket; what exceeds a limit that is not enforced is skipped and noted."""
+    charge, skipped = target.charge, dict(target.skipped)
+    if skipped:
+        notes.add(target.never(name) for name in skipped if target.charge.rules.meters[name].limit.soft)
+    while charge.amounts:
+        outcome = yield from take(writer, target.bucket, charge)
+        if isinstance(outcome, TakenTokens):
+            return replace(outcome, skipped=skipped) if skipped else outcome
+        if isinstance(outcome, RulesOutdated):
+            return outcome
+        lacking = _lacking(outcome)
+        if not lacking <= target.lenient:
+            return outcome
+        refusing = replace(target, charge=charge).statuses(outcome.state, outcome.now, outcome)
+        notes.add(each for each in refusing if each.limit.name in lacking)
+        skipped |= {name: charge.amounts[name] for name in lacking}
+        left = {name: amount for name, amount in charge.amounts.items() if name not in lacking}
+        charge = replace(charge, amounts=left)
+    return TakenTokens(target.bucket, charge, (0,), target.bucket.shards.get(0), skipped=skipped)
 
 
 def _undo(writer: BucketWriter, done: Sequence[TakenTokens]) -> Flow[None]:
@@ -214,11 +190,20 @@ def _undo(writer: BucketWriter, done: Sequence[TakenTokens]) -> Flow[None]:
             yield from settle(writer, each, amounts)
 
 
-def adjust(writer: BucketWriter, grant: Grant, amounts: Mapping[str, int]) -> Flow[None]:
-    """Take more, or give back, in every bucket of a grant; never refused, into debt if necessary."""
+def adjust(writer: BucketWriter, grant: Grant, amounts: Mapping[str, Mapping[str, int]]) -> Flow[None]:
+    """Take more, or give back, by resource and limit; never refused, into debt if necessary.
+
+    What a soft limit did not give is not given back to it.
+    """
     for taken in grant.taken:
-        rules = taken.charge.rules
-        owed = {name: amount for name, amount in amounts.items() if amount and name in rules.meters}
+        resource = taken.bucket.resource
+        before = grant.amounts.get(resource, {})
+        owed: dict[str, int] = {}
+        for name, amount in amounts.get(resource, {}).items():
+            if name in taken.charge.rules.meters:
+                skipped, consumed = taken.skipped.get(name, 0), before.get(name, 0)
+                owed[name] = max(0, consumed + amount - skipped) - max(0, consumed - skipped)
+        owed = {name: amount for name, amount in owed.items() if amount}
         if owed:
             yield from settle(writer, taken, owed)
 
@@ -226,42 +211,121 @@ def adjust(writer: BucketWriter, grant: Grant, amounts: Mapping[str, int]) -> Fl
 def give_back(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
     """Give back everything that was taken, to the shards that it came from (C1.14)."""
     for grant in reversed(grants):
-        yield from adjust(writer, grant, {name: -amount for name, amount in grant.amounts.items()})
+        yield from _undo(writer, grant.taken)
 
 
-def _exceeded(found: list[Target], target: Target, refused: ChargeRefused, now: int) -> RateLimitExceeded:
+def merge(grants: Sequence[Grant]) -> Grant:
+    """Return one grant for several of one lease: the shards of the first, and the amounts of all."""
+    first, *others = grants
+    if not others:
+        return first
+    amounts = {resource: dict(each) for resource, each in first.amounts.items()}
+    taken = {(each.bucket.entity, each.bucket.resource): each for each in first.taken}
+    for grant in others:
+        for resource, given in grant.amounts.items():
+            _add(amounts.setdefault(resource, {}), given)
+        for each in grant.taken:
+            key = (each.bucket.entity, each.bucket.resource)
+            if key in taken and each.skipped:
+                skipped = dict(taken[key].skipped)
+                _add(skipped, each.skipped)
+                taken[key] = replace(taken[key], skipped=skipped)
+            taken.setdefault(key, each)
+    return replace(first, taken=tuple(taken.values()), amounts=amounts)
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _exceeded(
+    writer: BucketWriter, found: Targets, target: Target, refused: ChargeRefused, begun: int
+) -> Flow[RateLimitExceeded]:
+    """Return the refusal with the waits of all buckets; one that was not read lately is read now (L9)."""
     statuses: list[LimitStatus] = []
-    for each in found:
+    since = begun - writer.refusal_microseconds
+    for each in found.buckets:
         if each is target:
             # As of the refusal: tokens may have come in while other buckets got theirs back.
             statuses += each.statuses(refused.state, refused.now, refused)
+            continue
+        known = each.is_known(since, writer.now())
+        if each.charge.amounts and not known:
+            # The refusal is certain; it has the waits that are known.
+            with suppress(SolotableError):
+                yield from read_shards(writer, each.bucket, consistent=True)
+                known = True
+        if known:
+            statuses += each.stored_statuses(writer.now())
         else:
-            statuses += each.statuses(each.bucket.shards.get(0), now)
+            statuses += each.statuses(each.bucket.shards.get(0), writer.now())
     return RateLimitExceeded(statuses)
 
 
 def read_statuses(
     context: LimiterContext,
     entity: str,
-    resource: str,
-    consume: Mapping[str, Amount],
+    consume: Consume,
     limits: Iterable[Limit] | None = None,
+    *,
+    check: bool = True,
 ) -> Flow[list[LimitStatus]]:
-    """Return every limit of an entity, and of its parent, as stored now; nothing is taken."""
+    """Return every limit of an entity, and of its parent, as stored now; nothing is taken.
+
+    Without `check`, those of a denied entity too.
+    """
+    found = yield from find_targets(context, entity, consume, limits, check=check)
     statuses: list[LimitStatus] = []
-    for target in (yield from _find_targets(context, entity, resource, consume, limits)):
+    for target in found.buckets:
         yield from read_shards(context.writer, target.bucket)
-        found = shard_statuses(target.bucket, target.charge, context.writer.now())
-        for name, (available, wait) in found.items():
-            statuses.append(target.status(name, available // MILLI, wait / MICROSECONDS))
+        statuses += target.stored_statuses(context.writer.now())
     return statuses
+
+
+def check(
+    context: LimiterContext, entity: str, consume: Consume, limits: Iterable[Limit] | None = None
+) -> Flow[Decision]:
+    """Return whether an acquire would be admitted now, and every limit; nothing is taken."""
+    given = None if limits is None else tuple(limits)
+    try:
+        statuses = yield from read_statuses(context, entity, consume, given)
+    except (EntityDenied, NeverSatisfiable) as refusal:
+        nothing: dict[str, dict[str, Amount]] = {resource: {} for resource in consume}
+        known = yield from read_statuses(context, entity, nothing, given, check=False)
+        return Decision(statuses=tuple(known), refusal=refusal)
+    if any(status.exceeded and status.enforced for status in statuses):
+        return Decision(statuses=tuple(statuses), refusal=RateLimitExceeded(statuses))
+    return Decision(statuses=tuple(statuses))
 
 
 def refresh(context: LimiterContext, entity: str, resource: str) -> Flow[None]:
     """Convert an existing bucket to the limits that are stored now, before its next use."""
     context.cache.invalidate(entity)
-    (target, *_) = yield from _find_targets(context, entity, resource, {}, None, final=True)
-    yield from read_shards(context.writer, target.bucket, consistent=True)
-    for shard, state in list(target.bucket.shards.items()):
-        if state.text != target.charge.rules.text:
-            yield from charge_one(context.writer, target.bucket, shard, target.charge)
+    found = yield from find_targets(context, entity, {resource: {}}, final=True, check=False)
+    for target in found.buckets:
+        if target.bucket.entity != entity:
+            continue
+        yield from read_shards(context.writer, target.bucket, consistent=True)
+        for shard, state in list(target.bucket.shards.items()):
+            if state.text != target.charge.rules.text:
+                yield from charge_one(context.writer, target.bucket, shard, target.charge)
+
+
+def top_up(context: LimiterContext, entity: str, resource: str, amounts: Mapping[str, int]) -> Flow[None]:
+    """Give tokens to every shard of an entity's bucket, up to the capacity; usage does not change."""
+    yield from refresh(context, entity, resource)
+    writer = context.writer
+    bucket = writer.cache.bucket(entity, resource)
+    added = {name: -amount for name, amount in amounts.items()}
+    for shard, part in plan_settlement(bucket, added, writer.now()).items():
+        for _ in range(_ROUNDS):
+            state = bucket.shards.get(shard)
+            if state is None:
+                # A bucket that does not exist is full.
+                break
+            outcome = yield from charge_one(
+                writer, bucket, shard, Charge(state.rules, part, admit=False, counts=False)
+            )
+            if isinstance(outcome, Charged):
+                break

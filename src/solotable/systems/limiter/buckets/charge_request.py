@@ -40,12 +40,13 @@ _EXACT_ATTEMPTS = 3
 class Charge:
     """Thousandths of tokens by limit to take from a shard, below zero to give back.
 
-    `admit`: only if they are available.
+    `admit`: only if they are available. `counts`: whether they are consumed, or given back, by a call.
     """
 
     rules: Rules
     amounts: Mapping[str, int]
     admit: bool = True
+    counts: bool = True
     #: Whether the rules replace those of the item even if they are older.
     final: bool = False
     #: By limit, the period in which what is given back was taken; without one, the current period.
@@ -100,8 +101,9 @@ def _stamp(lane: Lane, now: int) -> FlatUpdate:
 
 def _count_consumed(update: FlatUpdate, charge: Charge) -> None:
     # S1.10: consumption has its own counter and is never derived from what is left.
-    for name, amount in charge.amounts.items():
-        update.add(charge.rules.meters[name].consumed, amount)
+    if charge.counts:
+        for name, amount in charge.amounts.items():
+            update.add(charge.rules.meters[name].consumed, amount)
 
 
 def _build_first(

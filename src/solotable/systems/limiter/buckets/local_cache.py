@@ -48,6 +48,7 @@ class CachedBucket:
         "depth",
         "entity",
         "keys",
+        "read_at",
         "resource",
         "samples",
         "shards",
@@ -60,6 +61,8 @@ class CachedBucket:
         self.shards: dict[int, ShardState] = {}
         self.keys: dict[int, Item] = {}
         self.samples: dict[int, RateSample] = {}
+        #: When this process last read all shards, also if there were none.
+        self.read_at = 0
         #: The highest level seen: the number of bits that choose a shard.
         self.depth = 0
         self._busy: set[int] = set()

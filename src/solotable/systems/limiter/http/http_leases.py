@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from solotable import ANY, FROM_SCOPE, TTL, AsyncDatabase, Json, Key, Version, new_id
 from solotable.errors import (
@@ -53,6 +53,10 @@ class ChargedBucket(BaseModel):
     shards: tuple[int, ...]
     #: By limit, the period that it was charged in.
     periods: dict[str, int] = {}
+    #: None: the lease's own resource.
+    resource: str | None = None
+    #: What a limit that is not enforced did not give.
+    skipped: dict[str, int] = {}
 
 
 class StoredLease(FlatEntity, table=table):
@@ -68,6 +72,8 @@ class StoredLease(FlatEntity, table=table):
     places: Annotated[list[ChargedBucket], Json()]
     #: By limit, in thousandths of a token.
     consumed: Annotated[dict[str, int], Json()]
+    #: The same by other resources.
+    also: Annotated[dict[str, dict[str, int]], Json()] = Field(default_factory=dict)
     #: The digest of the request, to tell a repetition from another request with the same key.
     asked: str
     ended: datetime | None = None
@@ -77,7 +83,17 @@ class StoredLease(FlatEntity, table=table):
     @property
     def tokens(self) -> dict[str, int | float]:
         """What is consumed, in tokens."""
-        return {name: in_tokens(amount) for name, amount in self.consumed.items()}
+        return _tokens(self.consumed)
+
+    @property
+    def also_tokens(self) -> dict[str, dict[str, int | float]]:
+        """What is consumed from other resources, in tokens."""
+        return {resource: _tokens(amounts) for resource, amounts in self.also.items()}
+
+    @property
+    def by_resource(self) -> dict[str, dict[str, int]]:
+        """What is consumed from each resource."""
+        return {self.resource: self.consumed, **self.also}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +128,7 @@ class HttpLeases:
             request.entity,
             request.resource,
             request.consume,
+            also=request.also,
             limits=request.limits,
             on_unavailable=request.on_unavailable,
         )
@@ -148,17 +165,29 @@ class HttpLeases:
         return found
 
     async def adjust(
-        self, lease_id: str, consumed: Mapping[str, Amount], *, version: int | Any = None
+        self,
+        lease_id: str,
+        consumed: Mapping[str, Amount],
+        *,
+        also: Mapping[str, Mapping[str, Amount]] | None = None,
+        version: int | Any = None,
     ) -> StoredLease:
-        """Set what a call has consumed in all, by limit; never refused, into debt if necessary."""
+        """Set what a call has consumed in all, by limit; never refused, into debt if necessary.
+
+        `also` is the same for the other resources of the lease.
+        """
 
         def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 raise LeaseExpired
-            known = rules_from(found.places[0].rules, 0).meters
-            given = dict.fromkeys(consumed, 0) | amounts_by_limit(known, consumed)
-            after = {**found.consumed, **given}
-            return None if after == found.consumed else {"consumed": after}
+            after = found.by_resource
+            for resource, amounts in {found.resource: consumed, **(also or {})}.items():
+                if resource not in after:
+                    raise DataError(f"The lease takes nothing from {resource!r}.")
+                known = _names(found, resource)
+                given = dict.fromkeys(amounts, 0) | amounts_by_limit(known, amounts)
+                after[resource] = {**after[resource], **given}
+            return None if after == found.by_resource else _by_resource(found, after)
 
         return await self._modify(lease_id, change, version)
 
@@ -168,8 +197,10 @@ class HttpLeases:
         def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 return None
-            after = found.consumed if keep else dict.fromkeys(found.consumed, 0)
-            return {"consumed": after, "ended": self._now()}
+            after = found.by_resource
+            if not keep:
+                after = {resource: dict.fromkeys(amounts, 0) for resource, amounts in after.items()}
+            return {**_by_resource(found, after), "ended": self._now()}
 
         return await self._modify(lease_id, change, version)
 
@@ -194,9 +225,13 @@ class HttpLeases:
         if error is not None:
             raise error
         if before is not None:
-            owed = {name: amount - before.consumed.get(name, 0) for name, amount in after.consumed.items()}
-            owed = {name: amount for name, amount in owed.items() if amount}
-            if owed:
+            owed = {
+                resource: {
+                    name: amount - before.by_resource[resource].get(name, 0) for name, amount in each.items()
+                }
+                for resource, each in after.by_resource.items()
+            }
+            if any(amount for each in owed.values() for amount in each.values()):
                 await arun(_settle(self._limiter.context, before, owed), self._db)
         return after
 
@@ -226,6 +261,8 @@ class HttpLeases:
                 revision=each.charge.rules.revision,
                 shards=each.shards,
                 periods=dict(each.charged_periods),
+                resource=None if each.bucket.resource == request.resource else each.bucket.resource,
+                skipped=dict(each.skipped),
             )
             for each in grant.taken
         ]
@@ -234,7 +271,8 @@ class HttpLeases:
             entity=request.entity,
             resource=request.resource,
             places=charged,
-            consumed=dict(grant.amounts),
+            consumed=dict(grant.amounts[request.resource]),
+            also={name: dict(each) for name, each in grant.amounts.items() if name != request.resource},
             asked=request.digest(),
             expires=(self._now() + self._ttl).replace(microsecond=0),
         )
@@ -257,17 +295,40 @@ def _may_be_stored(error: BaseException) -> bool:
     return isinstance(error, (OutcomeUnknown, asyncio.CancelledError))
 
 
-def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, int]) -> Flow[None]:
+def _tokens(amounts: Mapping[str, int]) -> dict[str, int | float]:
+    return {name: in_tokens(amount) for name, amount in amounts.items()}
+
+
+def _by_resource(lease: StoredLease, amounts: Mapping[str, dict[str, int]]) -> dict[str, Any]:
+    """Return what is consumed from each resource as fields of a lease."""
+    also = {resource: each for resource, each in amounts.items() if resource != lease.resource}
+    return {"consumed": amounts[lease.resource], "also": also}
+
+
+def _names(lease: StoredLease, resource: str) -> set[str]:
+    """Return the limits that a lease has on a resource, of the entity or of its parent."""
+    return {
+        name
+        for charged in lease.places
+        if (charged.resource or lease.resource) == resource
+        for name in rules_from(charged.rules, 0).meters
+    }
+
+
+def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, Mapping[str, int]]) -> Flow[None]:
     """Settle the buckets of a lease, which another process may have charged."""
     taken: list[TakenTokens] = []
     for charged in lease.places:
-        bucket = context.writer.cache.bucket(charged.entity, lease.resource)
+        resource = charged.resource or lease.resource
+        bucket = context.writer.cache.bucket(charged.entity, resource)
         if any(shard not in bucket.shards for shard in charged.shards):
             yield from read_shards(context.writer, bucket, consistent=True)
-        if not bucket.shards and all(amount < 0 for amount in owed.values()):
+        if not bucket.shards and all(amount <= 0 for amount in owed[resource].values()):
             # C1.6: a bucket that does not exist is full; giving back must not create one.
             continue
         shards = dict.fromkeys(surviving_shard(shard, bucket.shards) for shard in charged.shards)
         charge = Charge(rules_from(charged.rules, charged.revision), {})
-        taken.append(TakenTokens(bucket, charge, tuple(shards), periods=charged.periods))
-    yield from adjust(context.writer, Grant(tuple(taken), {}), owed)
+        taken.append(
+            TakenTokens(bucket, charge, tuple(shards), periods=charged.periods, skipped=charged.skipped)
+        )
+    yield from adjust(context.writer, Grant(tuple(taken), lease.by_resource), owed)

@@ -77,7 +77,7 @@ class RateLimitMiddleware:
                         raise
                     charged = error
                 if monitor.status in self._give_back_on:
-                    lease.release(**lease.consumed)
+                    lease.release(lease.consumed)
         except LIMIT_ERRORS as error:
             if not monitor.status:
                 await _respond(problem_response(error), scope, send)

@@ -9,13 +9,14 @@ from .read import read_shards
 from .reshard import merge, split
 from .settle import TakenTokens, charge_one, settle
 from .take import take
-from .totals import statuses
+from .totals import plan_settlement, statuses
 from .tree import surviving_shard
 
 __all__ = [
     "TakenTokens",
     "charge_one",
     "merge",
+    "plan_settlement",
     "read_shards",
     "settle",
     "split",

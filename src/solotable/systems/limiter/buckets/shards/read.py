@@ -34,6 +34,7 @@ def read_shards(writer: BucketWriter, bucket: CachedBucket, *, consistent: bool 
     for shard in sorted(shard for shard, state in tree.items() if state is None and shard):
         bucket.shards[shard] = full_shard(shard, bucket.shards[parent_of(shard)], now)
     bucket.depth = max((state.level for state in bucket.shards.values()), default=0)
+    bucket.read_at = now
 
 
 def full_shard(shard: int, parent: ShardState, now: int) -> ShardState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solotable.errors import SolotableError
 from solotable.flow import Flow
@@ -36,6 +36,8 @@ class TakenTokens:
     shard_state: ShardState | None = None
     #: By limit, the period that it was charged in; None: that of `shard_state`.
     periods: Mapping[str, int] | None = None
+    #: What was asked for and not taken, by limits that are not enforced.
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> ShardState | None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, model
 
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.calendar_period import Per
-from solotable.systems.limiter.admin.entities import OnUnavailable, StoredLimits
+from solotable.systems.limiter.admin.entities import Mode, OnUnavailable, StoredLimits
 from solotable.systems.limiter.admin.limits import (
     LONGEST_PERIOD_SECONDS,
     MOST_LIMITS,
@@ -36,8 +36,16 @@ _STATUS = {
     "requested": 1,
     "exceeded": False,
     "retry_after_seconds": 0,
+    "enforced": True,
 }
-_LEVEL = {"entity": "user-1", "resource": None, "limits": [_LIMIT], "on_unavailable": None, "revision": 1}
+_LEVEL = {
+    "entity": "user-1",
+    "resource": None,
+    "limits": [_LIMIT],
+    "on_unavailable": None,
+    "mode": "enforce",
+    "revision": 1,
+}
 _LEASE = {
     "lease_id": _ID,
     "entity": "user-1",
@@ -139,6 +147,7 @@ class StatusOut(BaseModel):
     requested: Number
     exceeded: bool
     retry_after_seconds: float
+    enforced: bool
 
     @classmethod
     def of(cls, status: LimitStatus) -> Self:
@@ -300,6 +309,7 @@ class LevelOut(BaseModel):
     resource: str | None = None
     limits: list[LimitOut] | None = None
     on_unavailable: OnUnavailable | None = None
+    mode: Mode
     revision: int
 
     @classmethod
@@ -311,12 +321,15 @@ class LevelOut(BaseModel):
 class EffectiveOut(BaseModel):
     """Which limits apply, and of which level."""
 
-    model_config = response({"limits": [_LIMIT], "source": "entity", "parent": None, "cascade": False})
+    model_config = response(
+        {"limits": [_LIMIT], "source": "entity", "parent": None, "cascade": False, "mode": "enforce"}
+    )
 
     limits: list[LimitOut] | None = None
     source: Source | None = None
     parent: str | None = None
     cascade: bool
+    mode: Mode
 
 
 class EntityLimitsOut(BaseModel):
