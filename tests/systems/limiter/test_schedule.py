@@ -1,0 +1,138 @@
+"""Schedules: which limits apply at a time, from when to when, against a model that asks every minute."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solotable.errors import DataError
+from solotable.systems.limiter import Limit
+from solotable.systems.limiter.admin.calendar_period import WEEKDAYS
+from solotable.systems.limiter.admin.schedule import Schedule, ScheduleWindow, parse_rules, render_rules
+
+SECOND = 1_000_000
+USUAL = [Limit.per_minute("rpm", 100)]
+BUSY = [Limit.per_minute("rpm", 10), Limit.calendar("quota", 5, "day", timezone="Europe/Berlin", anchor=6)]
+WINDOWS = [
+    ("mon-fri", 8 * 60, 18 * 60),
+    ("sat,sun", 0, 24 * 60),
+    ("fri-mon", 22 * 60, 30 * 60),
+    ("wed", 30, 31),
+    ("", 2 * 60 + 15, 2 * 60 + 45),
+    ("mon-sun", 0, 24 * 60),
+]
+
+
+def text_of(days: str, start: int, end: int) -> str:
+    ends = end if end <= 24 * 60 else end - 24 * 60
+    return f"{days} {start // 60:02d}:{start % 60:02d}-{ends // 60:02d}:{ends % 60:02d}".strip()
+
+
+def slow(windows: list[tuple[str, int, int]], zone: str, minute: int) -> int | None:
+    """Return the first window that has a minute since the epoch, by the wall clock alone."""
+    wall = datetime.fromtimestamp(minute * 60, ZoneInfo(zone))
+    for index, (days, start, end) in enumerate(windows):
+        for before in (0, 1):
+            day = WEEKDAYS[(wall.weekday() - before) % 7]
+            since_midnight = before * 1440 + wall.hour * 60 + wall.minute
+            if _has(days, day) and start <= since_midnight < end:
+                return index
+    return None
+
+
+def _has(days: str, day: str) -> bool:
+    for part in days.split(",") if days else ["mon-sun"]:
+        first, _, last = part.partition("-")
+        count = (WEEKDAYS.index(last or first) - WEEKDAYS.index(first)) % 7
+        if day in [WEEKDAYS[(WEEKDAYS.index(first) + step) % 7] for step in range(count + 1)]:
+            return True
+    return False
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(WINDOWS), min_size=1, max_size=4),
+    st.sampled_from(["UTC", "Asia/Kathmandu", "America/Sao_Paulo"]),
+    st.datetimes(datetime(2030, 1, 1), datetime(2031, 1, 1)),
+)
+def test_a_schedule_chooses_as_the_wall_clock_says(
+    windows: list[tuple[str, int, int]], zone: str, when: datetime
+) -> None:
+    """No clock changes in these zones and years, so that the wall clock alone is right."""
+    limits = [[Limit.per_minute("rpm", 1 + index)] for index in range(len(windows))]
+    schedule = Schedule(
+        USUAL,
+        [ScheduleWindow(text_of(*window), limits[index]) for index, window in enumerate(windows)],
+        timezone=zone,
+    )
+    assert parse_rules(render_rules(schedule)) == schedule
+    minute = int(when.replace(tzinfo=UTC).timestamp()) // 60
+    found = schedule.at(minute * 60 * SECOND + 17)
+    chosen = slow(windows, zone, minute)
+    assert list(found.limits) == (USUAL if chosen is None else limits[chosen])
+    for edge, before in ((found.since, True), (found.until, False)):
+        if edge is None:
+            # Nothing changes in a week.
+            step = -1 if before else 1
+            assert {slow(windows, zone, minute + step * each) for each in range(0, 7 * 1440, 7)} == {chosen}
+        else:
+            first, last = (edge // SECOND // 60, minute) if before else (minute, edge // SECOND // 60 - 1)
+            assert {slow(windows, zone, each) for each in {first, last, (first + last) // 2}} == {chosen}
+            assert slow(windows, zone, first - 1 if before else last + 1) != chosen
+
+
+@pytest.mark.parametrize(
+    ("now", "window", "since", "until"),
+    [
+        # The clocks go from 02:00 to 03:00: the window of 02:30 to 03:30 begins and ends at 03:30.
+        ("2026-03-29T03:29+02:00", None, None, None),
+        ("2026-10-25T02:30+02:00", "02:30-03:30", "2026-10-25T02:30+02:00", "2026-10-25T03:30+01:00"),
+        ("2026-10-25T02:45+01:00", "02:30-03:30", "2026-10-25T02:30+02:00", "2026-10-25T03:30+01:00"),
+    ],
+)
+def test_a_schedule_across_a_change_of_clocks(
+    now: str, window: str | None, since: str | None, until: str | None
+) -> None:
+    schedule = Schedule(USUAL, [ScheduleWindow("02:30-03:30", BUSY)], timezone="Europe/Berlin")
+    found = schedule.at(_micro(now))
+    assert found.window == window
+    if since is not None and until is not None:
+        assert (found.since, found.until) == (_micro(since), _micro(until))
+
+
+def _micro(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp()) * SECOND
+
+
+def test_the_instant_of_a_change_is_the_same_at_every_time_of_a_window() -> None:
+    schedule = Schedule(USUAL, [ScheduleWindow("mon-fri 08:00-18:00", BUSY)], timezone="Europe/Berlin")
+    start = datetime(2026, 3, 23, tzinfo=ZoneInfo("Europe/Berlin"))
+    seen = set()
+    for minutes in range(0, 8 * 1440, 13):
+        now = int((start + timedelta(minutes=minutes)).timestamp()) * SECOND
+        fresh = Schedule.parse(str(schedule)).at(now)
+        assert schedule.at(now) == fresh
+        seen.add((fresh.since, fresh.until))
+    # The weekend before, five days, four nights, the weekend, and Monday with its night.
+    assert len(seen) == 13
+    assert all(since is not None and until is not None and since < until for since, until in seen)
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["", "monday", "mon-fri 8-18", "25:00-26:00", "mon 08:00-08:00", "mon tue 08:00-09:00", "10:00-24:30"],
+)
+def test_a_window_that_cannot_be_read_is_rejected(when: str) -> None:
+    with pytest.raises(DataError, match="The when of a window is days and times"):
+        ScheduleWindow(when, BUSY)
+
+
+def test_a_schedule_needs_windows_and_a_known_zone() -> None:
+    with pytest.raises(DataError, match="1 to 20 windows; got 0"):
+        Schedule(USUAL, [])
+    with pytest.raises(DataError, match="'Nowhere' is not known"):
+        Schedule(USUAL, [ScheduleWindow("mon", BUSY)], timezone="Nowhere")
