@@ -43,7 +43,8 @@ def decide(
             return done.value, sent
         except RateLimitExceeded as refused:
             return refused, sent
-        sent.append(type(request))
+        # A prepared update is an UpdateItem too.
+        sent.append(UpdateItem if isinstance(request, UpdateItem) else type(request))
         resume = partial(flow.send, None)
         if isinstance(request, Sleep):
             continue

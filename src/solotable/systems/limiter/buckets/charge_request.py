@@ -15,10 +15,8 @@ from solotable.flow.conditions import (
     Condition,
     all_of,
     any_of,
-    at_least,
     at_most,
     equals,
-    exists,
     less_than,
     missing,
 )
@@ -30,6 +28,7 @@ from solotable.systems.limiter.meters.rules import Rules, rules_of
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
+from .next_write import NextWrite
 from .writer import BucketWriter
 
 #: After so many attempts at a limit around its line, a write gives up a few credits for certainty.
@@ -79,7 +78,7 @@ def build_request(
     elif state.text != charge.rules.text or state.is_ahead(now):
         update, condition, takes = _build_conversion(charge, lane, state, now)
     else:
-        update, condition = _build_next(charge, lane, state, now)
+        return _build_next(charge, lane, state, now).request(writer.table, writer.key(bucket, shard)), True
     request = UpdateItem(
         table=writer.table,
         key=writer.key(bucket, shard),
@@ -132,11 +131,10 @@ def _build_first(
     return update, any_of(missing(plan.table.partition.name), all_of(*terms))
 
 
-def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tuple[FlatUpdate, Condition]:
+def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> NextWrite:
     """Write by what is remembered: a limit that was used to above the full line is still above it."""
     rules = charge.rules
-    update = _stamp(lane, now)
-    terms = [equals("rules", rules.text), equals("level", state.level), _unwritten(lane)]
+    write = NextWrite(lane.name, [now, lane.number, rules.text, state.level])
     used = dict(state.used)
     for name, cost in charge.costs(state.level).items():
         meter = rules.meters[name]
@@ -145,30 +143,31 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> tupl
         margin = 0 if lane.attempt < _EXACT_ATTEMPTS else _margin(meter, cost, lane.attempt)
         if cost > 0 and before <= full + margin:
             used[name] = meter.charged(full, now, cost) + margin
-            update.set(meter.used, used[name])
-            terms.append(at_most(meter.used, full + margin))
+            write.set(meter.used, used[name])
+            write.at_most(meter.used, full + margin)
         elif cost > 0 and meter.turns and (turned := meter.turned(before, now)) != before:
             used[name] = meter.charged(before, now, cost)
-            update.set(meter.used, used[name])
-            terms.append(equals(meter.used, before))
+            write.set(meter.used, used[name])
+            write.equals(meter.used, before)
             if charge.admit:
-                terms.append(at_most(meter.used, before + meter.ceiling(turned, now) - cost - turned))
+                write.at_most(meter.used, before + meter.ceiling(turned, now) - cost - turned)
         elif charge.admit:
             used[name] += cost
-            update.add(meter.used, cost)
-            terms.append(at_least(meter.used, meter.floor(before, now)))
-            terms.append(at_most(meter.used, meter.ceiling(before, now) - cost))
+            write.add(meter.used, cost)
+            write.at_least(meter.used, meter.floor(before, now))
+            write.at_most(meter.used, meter.ceiling(before, now) - cost)
         else:
             settlement = meter.settle(before, now, cost, charge.periods.get(name))
-            used[name] += _settle(update, terms, meter, settlement)
+            used[name] += _settle(write, meter, settlement)
     if not charge.admit:
         # `used` of a clock far ahead must stay recognisable.
-        terms.append(at_most("at", now + TOLERATED_SKEW))
-    update.set("expires", state.expires(now, used))
-    _count_consumed(update, charge)
-    for name in lane.stale(state, now):
-        update.remove(name)
-    return update, all_of(*terms)
+        write.at_most("at", now + TOLERATED_SKEW)
+    write.set("expires", state.expires(now, used))
+    # S1.10: consumption has its own counter and is never derived from what is left.
+    for name, amount in charge.amounts.items():
+        write.add(rules.meters[name].consumed, amount)
+    write.removed = lane.stale(state, now)
+    return write
 
 
 def _margin(meter: Meter, cost: int, attempt: int) -> int:
@@ -179,17 +178,17 @@ def _margin(meter: Meter, cost: int, attempt: int) -> int:
     return max(0, min(cost << 2 * (attempt - _EXACT_ATTEMPTS + 1), meter.depth >> 3, meter.depth - cost))
 
 
-def _settle(update: FlatUpdate, terms: list[Condition], meter: Meter, settlement: Settlement) -> int:
+def _settle(write: NextWrite, meter: Meter, settlement: Settlement) -> int:
     """Add what a settlement adds, and return it; what is given back to another period has no effect."""
     delta, lowest, highest = settlement
     if delta:
-        update.add(meter.used, delta)
+        write.add(meter.used, delta)
     if lowest is not None:
-        terms.append(at_least(meter.used, lowest))
+        write.at_least(meter.used, lowest)
     if highest is not None:
-        terms.append(at_most(meter.used, highest))
+        write.at_most(meter.used, highest)
     if lowest is highest is None:
-        terms.append(exists(meter.used))
+        write.exists(meter.used)
     return delta
 
 

@@ -14,7 +14,11 @@ from __future__ import annotations
 from typing import Self
 
 from solotable.errors import DeclarationError
-from solotable.flow import ItemUpdate
+from solotable.flow import ItemUpdate, Slot
+
+#: A slot of a prepared update gets a string or a whole number too.
+_FLAT = frozenset({str, int, Slot})
+_ADDED = frozenset({int, Slot})
 
 
 class FlatUpdate(ItemUpdate):
@@ -22,24 +26,23 @@ class FlatUpdate(ItemUpdate):
 
     __slots__ = ()
 
-    def set(self, name: str, value: str | int) -> Self:
+    def set(self, name: str, value: str | int | Slot) -> Self:
         """Set an attribute to a value."""
-        if type(value) is not int and type(value) is not str:
+        if type(value) not in _FLAT:
             raise _not_flat(value)
-        # By name: `super()` takes longer, and an acquire sets eight attributes.
-        return ItemUpdate.set(self, name, value)
+        return super().set(name, value)
 
     def set_if_missing(self, name: str, value: str | int) -> Self:
         """Set an attribute unless the item has it: for what an item is, not for what changes."""
-        if type(value) is not int and type(value) is not str:
+        if type(value) not in _FLAT:
             raise _not_flat(value)
-        return ItemUpdate.set_if_missing(self, name, value)
+        return super().set_if_missing(name, value)
 
-    def add(self, name: str, value: int) -> Self:
+    def add(self, name: str, value: int | Slot) -> Self:
         """Add to a number, which starts at 0."""
-        if type(value) is not int:
+        if type(value) not in _ADDED:
             raise _not_flat(value)
-        return ItemUpdate.add(self, name, value)
+        return super().add(name, value)
 
 
 def _not_flat(value: object) -> DeclarationError:

@@ -1,0 +1,96 @@
+"""The most frequent write of a bucket: writes of one form share a PreparedUpdate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from solotable.flow import Item, PreparedUpdate, Slot
+from solotable.flow.conditions import all_of, any_of, at_least, at_most, equals, exists, less_than, missing
+from solotable.flow.requests import UpdateItem
+
+from .flat_update import FlatUpdate
+
+#: What every write begins with: its time, the number in its lane, the rules and the level of the item.
+_AT, _NUMBER, _RULES, _LEVEL = map(Slot, range(4))
+_FIRST_PART = 4
+
+
+class NextWrite:
+    """The parts of a write, each with an attribute's name, and the values apart."""
+
+    __slots__ = ("_parts", "_values", "removed")
+
+    def __init__(self, lane: str, values: list[int | str]) -> None:
+        self._parts: list[str] = [lane]
+        self._values = values
+        #: Lanes that the write removes.
+        self.removed: Sequence[str] = ()
+
+    def set(self, name: str, value: int) -> None:
+        """Set an attribute."""
+        self._parts += ("set", name)
+        self._values.append(value)
+
+    def add(self, name: str, value: int) -> None:
+        """Add to a number."""
+        self._parts += ("add", name)
+        self._values.append(value)
+
+    def equals(self, name: str, value: int) -> None:
+        """Require a value."""
+        self._parts += ("equals", name)
+        self._values.append(value)
+
+    def at_least(self, name: str, value: int) -> None:
+        """Require this value or more."""
+        self._parts += ("at_least", name)
+        self._values.append(value)
+
+    def at_most(self, name: str, value: int) -> None:
+        """Require this value or less."""
+        self._parts += ("at_most", name)
+        self._values.append(value)
+
+    def exists(self, name: str) -> None:
+        """Require that an attribute exists."""
+        self._parts += ("exists", name)
+
+    def request(self, table: str, key: Item) -> UpdateItem:
+        """Return the UpdateItem."""
+        # Which lanes are removed hardly repeats.
+        prepared = _prepare(self._parts, self.removed) if self.removed else _prepared(tuple(self._parts))
+        return prepared.request(table, key, self._values, returns="ALL_NEW", returns_on_failure=True)
+
+
+@lru_cache(maxsize=512)
+def _prepared(parts: tuple[str, ...]) -> PreparedUpdate:
+    return _prepare(parts, ())
+
+
+def _prepare(parts: Sequence[str], removed: Sequence[str]) -> PreparedUpdate:
+    lane, *rest = parts
+    update = FlatUpdate().set("at", _AT).add("writes", 1).set(lane, _NUMBER)
+    unwritten = any_of(missing(lane), less_than(lane, _NUMBER))
+    terms = [equals("rules", _RULES), equals("level", _LEVEL), unwritten]
+    number = _FIRST_PART
+    for part, name in zip(rest[::2], rest[1::2], strict=True):
+        slot = Slot(number)
+        match part:
+            case "set":
+                update.set(name, slot)
+            case "add":
+                update.add(name, slot)
+            case "equals":
+                terms.append(equals(name, slot))
+            case "at_least":
+                terms.append(at_least(name, slot))
+            case "at_most":
+                terms.append(at_most(name, slot))
+            case _:
+                terms.append(exists(name))
+                continue
+        number += 1
+    for name in removed:
+        update.remove(name)
+    return PreparedUpdate(update, all_of(*terms))
