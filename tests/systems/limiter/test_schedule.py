@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solotable import Database
 from solotable.errors import DataError
-from solotable.systems.limiter import Limit
+from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded, Schedule, ScheduleWindow
 from solotable.systems.limiter.admin.calendar_period import WEEKDAYS
-from solotable.systems.limiter.admin.schedule import Schedule, ScheduleWindow, parse_rules, render_rules
+from solotable.systems.limiter.admin.schedule import parse_rules, render_rules
+from tests.store.opening import Clock
+
+from .either import either
+from .ground import ACME, Place
 
 SECOND = 1_000_000
 USUAL = [Limit.per_minute("rpm", 100)]
@@ -136,3 +145,62 @@ def test_a_schedule_needs_windows_and_a_known_zone() -> None:
         Schedule(USUAL, [])
     with pytest.raises(DataError, match="'Nowhere' is not known"):
         Schedule(USUAL, [ScheduleWindow("mon", BUSY)], timezone="Nowhere")
+
+
+BERLIN = Schedule(
+    [Limit.per_hour("x", 100)],
+    [ScheduleWindow("mon-fri 08:00-18:00", [Limit.per_hour("x", 10)])],
+    timezone="Europe/Berlin",
+)
+#: A Monday.
+MORNING = datetime(2035, 1, 8, 8, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+
+
+def take(ours: Any, amount: int = 1) -> None:
+    with ours.acquire("u", "r", {"x": amount}):
+        pass
+
+
+def test_the_limits_of_a_call_are_those_of_its_time(place: Place, mode: str) -> None:
+    place.clock.seconds = MORNING - 60
+    ours = either(place, mode, cache_seconds=10**9)
+    stored = ours.set_limits(BERLIN, entity="u", resource="r")
+    assert stored.schedule == BERLIN
+    assert ours.get_limits(entity="u", resource="r").schedule == BERLIN
+    night = ours.effective_limits("u", "r")
+    assert (night.limits[0].capacity, night.window) == (100, None)
+    assert night.until == datetime.fromtimestamp(MORNING, UTC)
+    take(ours, 30)
+    assert ours.available("u", "r") == {"x": 70}
+    place.clock.seconds = MORNING
+    day = ours.effective_limits("u", "r")
+    assert (day.limits[0].capacity, day.window, day.source) == (10, "mon-fri 08:00-18:00", "entity-resource")
+    # The tokens stay, up to the new capacity; no limits are read again.
+    place.sent()
+    take(ours, 4)
+    assert set(place.sent()) == {"UpdateItem"}
+    assert ours.available("u", "r") == {"x": 6}
+    place.clock.seconds = MORNING + 10 * 3600
+    assert ours.available("u", "r") == {"x": 10}
+    take(ours, 10)
+    place.clock.seconds += 3600
+    assert ours.available("u", "r") == {"x": 100}
+
+
+def test_clocks_that_differ_convert_a_bucket_once_per_change(place: Place, mode: str) -> None:
+    """The process that is behind follows the one that has moved the bucket on, and never moves it back."""
+    behind = Clock()
+    ours = either(place, mode, cache_seconds=10**9)
+    other = Database(place.engine, replace(place.db.scope, clock=behind))
+    late = Limiter(other, ACME, cache_seconds=10**9)
+    place.clock.seconds = MORNING - 30
+    ours.set_limits(BERLIN, entity="u", resource="r")
+    rules = []
+    for tick in range(60):
+        place.clock.seconds, behind.seconds = MORNING - 30 + tick, MORNING - 33 + tick
+        for one in (ours, late):
+            with suppress(RateLimitExceeded), one.acquire("u", "r", {"x": 0.125}):
+                pass
+            rules += [item["rules"]["S"] for item in place.raw("Bucket")]
+    assert sum(one != other for one, other in pairwise(rules)) == 1
+    assert rules[-1] == "x=10/3600"

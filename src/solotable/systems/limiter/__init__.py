@@ -18,6 +18,7 @@ Start at `rate_limiter` and `lease`. The packages:
 from .admin.entities import LimitedEntity, Mode, StoredLimits
 from .admin.limits import Limit
 from .admin.names import DEFAULT
+from .admin.schedule import Schedule, ScheduleWindow
 from .buckets.acquire import Decision
 from .buckets.bucket import Bucket
 from .errors import (
@@ -54,6 +55,8 @@ __all__ = [
     "NeverSatisfiable",
     "NoLimits",
     "RateLimitExceeded",
+    "Schedule",
+    "ScheduleWindow",
     "StoredLease",
     "StoredLimits",
     "UnreadableBucket",

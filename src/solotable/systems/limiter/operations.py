@@ -15,6 +15,7 @@ from .admin import registry
 from .admin.entities import LimitedEntity, Mode, OnUnavailable, StoredLimits
 from .admin.limits import MICROSECONDS, Amount, Limit, amounts_by_limit, limits_of
 from .admin.resolve import LimitsCache
+from .admin.schedule import Schedule
 from .buckets.acquire import Decision, check, read_statuses, refresh, top_up
 from .buckets.bucket import HIGHEST_LEVEL
 from .buckets.local_cache import LocalCache
@@ -155,7 +156,7 @@ class LimiterCore:
 
     def _set_limits(
         self,
-        limits: Iterable[Limit] | None,
+        limits: Iterable[Limit] | Schedule | None,
         *,
         entity: str | None = None,
         resource: str | None = None,

@@ -36,8 +36,9 @@ from solotable.errors import DataError
 from solotable.flow import Item
 from solotable.systems.limiter.table import limiter
 
-from .limits import Limits, parse
+from .limits import Limits
 from .names import DEFAULT
+from .schedule import Schedule, parse_rules
 
 #: The longest metadata, in bytes of JSON; more would make every lookup dearer.
 MOST_METADATA = 2_000
@@ -166,8 +167,15 @@ class StoredLimits(FlatEntity, table=limiter):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of this level, None without any."""
-        return None if self.rules is None or self.state is None else parse(self.rules)
+        """The limits of this level, None without any; of a schedule, those outside of its windows."""
+        found = None if self.rules is None or self.state is None else parse_rules(self.rules)
+        return found.limits if isinstance(found, Schedule) else found
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule of this level, None without one."""
+        found = None if self.rules is None or self.state is None else parse_rules(self.rules)
+        return found if isinstance(found, Schedule) else None
 
     @property
     def entity(self) -> str | None:
@@ -185,6 +193,7 @@ class StoredLimits(FlatEntity, table=limiter):
             "entity": self.entity,
             "resource": self.resource_name,
             "limits": None if self.limits is None else [limit.as_dict() for limit in self.limits],
+            "schedule": None if self.schedule is None else self.schedule.as_dict(),
             "on_unavailable": self.on_unavailable,
             "mode": self.mode or "enforce",
         }

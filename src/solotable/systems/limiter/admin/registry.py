@@ -53,8 +53,9 @@ from .entities import (
     check_mode,
     check_on_unavailable,
 )
-from .limits import MICROSECONDS, Limit, in_tokens, limits_of, render
+from .limits import MICROSECONDS, Limit, in_tokens, limits_of
 from .names import DEFAULT, entity_name, limit_name, resource_name
+from .schedule import Schedule, render_rules
 
 #: How long a repeated top-up is recognised.
 _TOP_UP_RETENTION = timedelta(days=7)
@@ -200,14 +201,14 @@ def entities(scope: Scope, *, limit: int = 50, cursor: str | None = None) -> Flo
 
 def set_limits(
     scope: Scope,
-    limits: Iterable[Limit] | None,
+    limits: Iterable[Limit] | Schedule | None,
     *,
     entity: str | None = None,
     resource: str | None = None,
     on_unavailable: OnUnavailable | None = None,
     mode: Mode | None = None,
 ) -> Flow[StoredLimits]:
-    """Replace the limits of a level, and return it as stored.
+    """Replace the limits of a level, or its schedule, and return it as stored.
 
     A level is entity and resource, entity alone (all its resources), resource alone (all entities), or
     neither: the system. Only the system has on_unavailable, which it may have without limits. `mode` says
@@ -222,7 +223,9 @@ def set_limits(
     needs_none = on_unavailable is not None or mode in ("disabled", *ENTITY_MODES)
     if limits is None and not needs_none:
         raise DataError("At least one limit is needed; delete the limits to have none.")
-    rules = None if limits is None else render(limits_of(limits))
+    rules = None
+    if limits is not None:
+        rules = render_rules(limits if isinstance(limits, Schedule) else limits_of(limits))
 
     def change(before: StoredLimits | None, _revision: int) -> dict[str, Any]:
         kept = None if before is None else before.mode

@@ -11,7 +11,7 @@ bucket has a higher revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from solotable.systems.limiter.table import limiter
 from .entities import ENTITY_MODES, LimitedEntity, Mode, OnUnavailable, StoredLimits
 from .limits import MICROSECONDS, Limits
 from .names import DEFAULT, entity_name, resource_name
+from .schedule import Schedule
 
 Source = Literal["entity-resource", "entity", "resource", "system"]
 _SOURCES: tuple[Source, ...] = ("entity-resource", "entity", "resource", "system")
@@ -37,6 +38,9 @@ class EffectiveLimits:
     `revision` is the highest of all levels, also of deleted ones and of those that do not apply: it rises
     with every change that could matter, and never falls. `since` is when the mode, or the level's limits,
     were set. `resets` are pairs of a limit's name, or `*`, and a time in microseconds.
+
+    With a `schedule`, `effective_limits` gives the limits of now, the window that they are of, and until when
+    it applies; `limits` of a cached look-up are those outside of all windows.
     """
 
     limits: Limits | None = None
@@ -48,6 +52,9 @@ class EffectiveLimits:
     mode: Mode = "enforce"
     since: datetime | None = None
     resets: tuple[tuple[str, int], ...] = ()
+    schedule: Schedule | None = None
+    window: str | None = None
+    until: datetime | None = None
     #: What callers derive from the limits, once.
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -159,7 +166,12 @@ def resolve(
 
 def effective_limits(scope: Scope, entity: str, resource: str) -> Flow[EffectiveLimits]:
     """Return which limits apply, and of which level, without the cache."""
-    return resolve(scope, entity, resource, consistent=True)
+    found = yield from resolve(scope, entity, resource, consistent=True)
+    if found.schedule is None:
+        return found
+    current = found.schedule.at(int(scope.clock() * MICROSECONDS))
+    until = None if current.until is None else datetime.fromtimestamp(current.until / MICROSECONDS, UTC)
+    return replace(found, limits=current.limits, window=current.window, until=until)
 
 
 def _compose(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> EffectiveLimits:
@@ -183,6 +195,7 @@ def _compose(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> Effect
         mode=mode or "enforce",
         since=since,
         resets=tuple(pair for each in own for pair in (each.resets or {}).items()),
+        schedule=None if chosen is None else chosen[1].schedule,
     )
 
 

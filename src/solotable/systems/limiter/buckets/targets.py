@@ -27,11 +27,12 @@ from solotable.systems.limiter.admin.limits import (
     limits_of,
 )
 from solotable.systems.limiter.admin.resolve import EffectiveLimits, LimitsCache, resolve
+from solotable.systems.limiter.admin.schedule import Schedule
 from solotable.systems.limiter.circuit_breaker import CircuitBreaker
 from solotable.systems.limiter.errors import EntityDenied, LimitStatus, NeverSatisfiable, NoLimits
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 
-from .bucket import ShardState
+from .bucket import TOLERATED_SKEW, ShardState
 from .charge import ChargeRefused
 from .charge_request import Charge
 from .local_cache import CachedBucket
@@ -195,7 +196,10 @@ def _sides(
         raise EntityDenied(entity, resource, effective.since)
     if check and effective.mode == "bypass":
         return []
-    side = _side(context, entity, effective) if given is None else _given_side(entity, effective, given)
+    if given is None:
+        side = _side(context, entity, resource, effective)
+    else:
+        side = _given_side(entity, effective, given)
     if side is None:
         raise NoLimits(entity, resource)
     if not effective.cascade or effective.parent is None:
@@ -204,21 +208,38 @@ def _sides(
     if check and above.mode == "deny":
         raise EntityDenied(effective.parent, resource, above.since)
     # Limits of a call are the child's alone. A parent without limits is not charged.
-    parent = None if check and above.mode == "bypass" else _side(context, effective.parent, above)
+    parent = None if check and above.mode == "bypass" else _side(context, effective.parent, resource, above)
     return [side] if parent is None else [side, parent]
 
 
-def _side(context: LimiterContext, entity: str, effective: EffectiveLimits) -> _Side | None:
+def _side(context: LimiterContext, entity: str, resource: str, effective: EffectiveLimits) -> _Side | None:
     """Return the stored limits of an entity, or those of the constructor; made once per look-up."""
-    found: _Side | None = effective.memo.get(entity)
+    limits, revision, key = effective.limits, effective.revision, entity
+    if effective.schedule is not None:
+        limits, since = _scheduled(context.writer, entity, resource, effective.schedule)
+        revision, key = max(revision, since), f"{entity}#{since}"
+    found: _Side | None = effective.memo.get(key)
     if found is None:
         # Deleted limits count as older than those of the constructor.
-        limits = context.limits if effective.limits is None else effective.limits
+        limits = context.limits if limits is None else limits
         mode = effective.mode if effective.mode in ("shadow", "disabled") else "enforce"
         if limits or mode == "disabled":
-            found = _new_side(entity, effective, limits, effective.revision, mode)
-            effective.memo[entity] = found
+            found = _new_side(entity, effective, limits, revision, mode)
+            effective.memo[key] = found
     return found
+
+
+def _scheduled(writer: BucketWriter, entity: str, resource: str, schedule: Schedule) -> tuple[Limits, int]:
+    """Return the limits of now, and since when they apply.
+
+    A process whose clock is a little behind follows one that has moved the bucket to the next window.
+    """
+    now = writer.now()
+    state = writer.cache.bucket(entity, resource).shards.get(0)
+    if state is not None and now < state.revision <= now + TOLERATED_SKEW:
+        now = state.revision
+    current = schedule.at(now)
+    return current.limits, current.since or 0
 
 
 def _given_side(entity: str, effective: EffectiveLimits, given: Limits) -> _Side:
