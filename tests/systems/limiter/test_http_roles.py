@@ -13,7 +13,7 @@ from solotable.systems.limiter.http.app import create_app
 from solotable.web import ApiKey, Auth
 from tests.systems.http import Operation, check_with_the_role, check_without_the_role, routes_of
 
-from .api import OPERATIONS, ROLES, Api, made_app, running
+from .api import MODEL, OPERATIONS, ROLES, Api, made_app, running
 
 G = {"GLOBAL_OPERATOR"}
 O = G | {"OPERATOR"}  # noqa: E741 - as in the requirements
@@ -126,6 +126,29 @@ def test_limits_of_every_kind_are_set_used_and_told(api: Api, limit: dict[str, A
     assert api.left(entity)["x"] == 5
     assert api.ask("DELETE", f"/leases/{lease}", "APP").status_code == 204
     assert api.left(entity)["x"] == 9
+
+
+def test_a_schedule_is_set_and_told(api: Api) -> None:
+    limits = [{"name": "x", "capacity": 9, "period_seconds": 60}]
+    # Seven days a week: the window always applies.
+    window = {"when": "mon-sun", "limits": [{**limits[0], "capacity": 4}]}
+    schedule = {"timezone": "Europe/Berlin", "windows": [window]}
+    body = {"limits": limits, "schedule": schedule}
+    for path in ("/api/limits/by-hour", "/defaults/resources/by-hour", "/defaults/system"):
+        before = api.ask("GET", path, "OPERATOR").json()
+        answer = api.ask("PUT", path, "OPERATOR", json=body)
+        assert answer.status_code == 200, answer.text
+        told = answer.json()["schedule"]
+        assert (told["timezone"], told["windows"][0]["when"]) == ("Europe/Berlin", "mon-sun")
+        assert told["windows"][0]["limits"][0]["capacity"] == 4
+        if path.endswith("system"):
+            api.ask("PUT", path, "OPERATOR", json={"limits": before["limits"]})
+    assert api.left("by-hour")["x"] == 4
+    found = api.ask("GET", "/api/limits/by-hour", "OPERATOR", params={"resource": MODEL}).json()
+    assert (found["effective"]["window"], found["effective"]["until"]) == ("mon-sun", None)
+    assert found["effective"]["limits"][0]["capacity"] == 4
+    wrong = {**body, "schedule": {"windows": [{**window, "when": "someday"}]}}
+    assert api.ask("PUT", "/api/limits/by-hour", "OPERATOR", json=wrong).status_code in (400, 422)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from solotable.errors import DataError
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded, Schedule, ScheduleWindow
 from solotable.systems.limiter.admin.calendar_period import WEEKDAYS
 from solotable.systems.limiter.admin.schedule import parse_rules, render_rules
+from solotable.systems.limiter.manifest import Level, compare, read_manifest
+from solotable.systems.limiter.manifest.plan import content_of, level_of, lines
 from tests.store.opening import Clock
 
 from .either import either
@@ -204,3 +206,52 @@ def test_clocks_that_differ_convert_a_bucket_once_per_change(place: Place, mode:
             rules += [item["rules"]["S"] for item in place.raw("Bucket")]
     assert sum(one != other for one, other in pairwise(rules)) == 1
     assert rules[-1] == "x=10/3600"
+
+
+FILE = """
+system:
+  limits: {x: 100/hour}
+  schedule:
+    timezone: Europe/Berlin
+    windows:
+      - when: mon-fri 08:00-18:00
+        limits: {x: 10/hour}
+entities:
+  u:
+    limits: {x: 5}
+    schedule:
+      windows: [{when: "sat,sun", limits: {x: {capacity: 3, kind: fixed_window, period: minute}}}]
+"""
+
+
+def test_a_file_has_schedules(place: Place, mode: str) -> None:
+    ours = either(place, mode)
+    manifest = read_manifest(FILE, "limits.yaml")
+    for level, content in manifest.levels.items():
+        ours.set_limits(content.rules, entity=level.entity, resource=level.resource)
+    assert ours.get_limits().schedule == BERLIN
+    stored = {level_of(each): content_of(each) for each in ours.stored_limits()}
+    assert (
+        compare(manifest, {level: each for level, each in stored.items() if each}, prune=True).changes == ()
+    )
+    assert lines(stored[Level("u", None)]) == ["x=5/minute", "sat,sun (UTC): x=3/fixed:minute"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("{}", "limits.yaml:4: A schedule has a list of windows"),
+        ("{windows: []}", "limits.yaml:4: A schedule has 1 to 20 windows; got 0."),
+        ("{windows: [{when: mon}]}", "limits.yaml:4: A window has when"),
+        ("{windows: [{when: mo, limits: {x: 1}}]}", "limits.yaml:4: The when of a window is days and times"),
+        (
+            "{timezone: Mars, windows: [{when: mon, limits: {x: 1}}]}",
+            "limits.yaml:4: The timezone 'Mars' is not",
+        ),
+        ("{zone: UTC}", "limits.yaml:4: Schedule has timezone and windows; got 'zone'."),
+    ],
+)
+def test_a_file_reports_what_is_wrong_with_a_schedule(schedule: str, message: str) -> None:
+    with pytest.raises(DataError) as found:
+        read_manifest(f"resources:\n  r:\n    limits: {{x: 1}}\n    schedule: {schedule}\n", "limits.yaml")
+    assert message in str(found.value)

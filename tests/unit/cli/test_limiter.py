@@ -44,6 +44,7 @@ def test_a_read_makes_no_file_and_a_write_does(lim: Run, tmp_path: Path) -> None
         "limits": [
             {"name": "rpm", "kind": "token_bucket", "capacity": 100, "refill": 100, "period_seconds": 60}
         ],
+        "schedule": None,
         "on_unavailable": None,
         "mode": "enforce",
     }
@@ -64,6 +65,28 @@ def test_limits_are_written_as_people_do(lim: Run, text: str, stored: tuple[int,
     told = lim("entity", "set-limits", "u-1", text, "--json")
     (limit,) = told.json["limits"]
     assert (limit["capacity"], limit["refill"], limit["period_seconds"]) == stored
+
+
+def test_a_schedule_is_set_shown_and_deleted(lim: Run) -> None:
+    windows = ["--window", "mon-sun rpm=10/minute", "--timezone", "Europe/Berlin"]
+    line = "rpm=100/minute; mon-sun (Europe/Berlin): rpm=10/minute"
+    for level in (
+        ["entity", "set-limits", "u-1"],
+        ["resource", "set-defaults", "r"],
+        ["system", "set-defaults"],
+    ):
+        assert line in done(lim, *level, "rpm=100/minute", *windows)
+    told = lim("system", "get-defaults", "--json").json
+    assert told["schedule"]["windows"][0]["when"] == "mon-sun"
+    assert "rpm=10/minute" in done(lim, "entity", "show", "u-1", "--resource", "r")
+    assert "9" in done(lim, "acquire", "u-1", "r", "rpm=1")
+    assert line in done(lim, "system", "delete-defaults")
+    done(lim, "audit", "deliver")
+    assert line in done(lim, "audit", "list", "--entity", "u-1")
+    for wrong in ("someday rpm=1", "mon", "mon rpm"):
+        ran = lim("entity", "set-limits", "u-1", "rpm=1", "--window", wrong)
+        assert (ran.code, "--window" in ran.err) == (2, True)
+    assert lim("system", "set-defaults", "--window", "mon rpm=1").code == 2
 
 
 @pytest.mark.parametrize(

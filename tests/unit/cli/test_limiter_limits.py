@@ -60,6 +60,7 @@ def test_a_file_is_applied_once_and_then_nothing_is_left_to_do(limits: Run, run:
             },
             {"name": "rpm", "kind": "token_bucket", "capacity": 100, "refill": 100, "period_seconds": 60},
         ],
+        "schedule": None,
         "on_unavailable": "allow",
         "mode": "enforce",
     }

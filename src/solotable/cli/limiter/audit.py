@@ -171,6 +171,6 @@ def _changes(record: AuditRecord) -> str:
 
 
 def _limits(rules: str | None) -> str:
-    from solotable.systems.limiter.admin.limits import parse
+    from solotable.systems.limiter.admin.schedule import parse_rules
 
-    return format_limits(parse(rules)) if rules else "(none)"
+    return format_limits(parse_rules(rules)) if rules else "(none)"

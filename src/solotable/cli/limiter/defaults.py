@@ -11,7 +11,7 @@ from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note
 
 from .entity import print_deleted, print_stored
-from .session import LimiterTable, format_limits, limiter_command, parse_limits
+from .session import LimiterTable, format_limits, limiter_command, parse_rules, schedule_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter.admin.entities import OnUnavailable, StoredLimits
@@ -37,10 +37,19 @@ def system() -> None:
 )
 @_resource
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
+@schedule_options
 @json_option
-def set_resource(table: LimiterTable, name: str, limits: tuple[str, ...], as_json: bool) -> None:
+def set_resource(
+    table: LimiterTable,
+    name: str,
+    *,
+    limits: tuple[str, ...],
+    windows: tuple[str, ...],
+    timezone: str,
+    as_json: bool,
+) -> None:
     """Set the LIMITS of a RESOURCE; they replace its limits."""
-    given = parse_limits(limits)
+    given = parse_rules(limits, windows, timezone)
     print_stored([table.limiter.set_limits(given, resource=name)], as_json=as_json, one=True)
 
 
@@ -72,9 +81,16 @@ def delete_resource(table: LimiterTable, name: str) -> None:
     type=click.Choice(["block", "allow"]),
     help="What callers do while the table is unavailable. Default: their own choice.",
 )
+@schedule_options
 @json_option
 def set_system(
-    table: LimiterTable, limits: tuple[str, ...], on_unavailable: str | None, as_json: bool
+    table: LimiterTable,
+    *,
+    limits: tuple[str, ...],
+    on_unavailable: str | None,
+    windows: tuple[str, ...],
+    timezone: str,
+    as_json: bool,
 ) -> None:
     """Set the LIMITS of the system, and what callers do without it.
 
@@ -82,12 +98,14 @@ def set_system(
     """
     if not limits and on_unavailable is None:
         raise click.UsageError("Give limits, as in rpm=100/minute, or --on-unavailable.")
-    given = parse_limits(limits) if limits else None
+    if windows and not limits:
+        raise click.UsageError("--window needs LIMITS, which apply outside of the windows.")
+    given = parse_rules(limits, windows, timezone) if limits else None
     choice = cast("OnUnavailable | None", on_unavailable)
     before = table.limiter.get_limits()
     print_stored([table.limiter.set_limits(given, on_unavailable=choice)], as_json=as_json, one=True)
     if before is not None and before.limits and not given:
-        note(f"Deleted the limits of the system: {format_limits(before.limits)}")
+        note(f"Deleted the limits of the system: {format_limits(before.schedule or before.limits)}")
     elif before is not None and before.on_unavailable is not None and choice is None:
         note(f"Deleted: --on-unavailable {before.on_unavailable}")
 

@@ -17,8 +17,9 @@ from .session import (
     format_limits,
     limiter_command,
     list_options,
-    parse_limits,
+    parse_rules,
     print_pages,
+    schedule_options,
     yes_option,
 )
 
@@ -133,16 +134,25 @@ def delete(table: LimiterTable, entity_id: str, yes: bool) -> int:
 @_entity
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
 @_resource
+@schedule_options
 @json_option
 def set_limits(
-    table: LimiterTable, entity_id: str, limits: tuple[str, ...], resource: str | None, as_json: bool
+    table: LimiterTable,
+    entity_id: str,
+    *,
+    limits: tuple[str, ...],
+    resource: str | None,
+    windows: tuple[str, ...],
+    timezone: str,
+    as_json: bool,
 ) -> None:
     """Set the LIMITS of an ENTITY, on all resources or on one.
 
     They replace its limits there. A limit is name=tokens/period: rpm=100/minute, rpd=5000/day, rpm=100/60.
-    With +150 after it, it holds up to 150 tokens and allows bursts.
+    With +150 after it, it holds up to 150 tokens and allows bursts. Other kinds are rpm=100/fixed:minute,
+    rpm=100/sliding:minute, chat=50/session:hour, quota=1000/calendar:month:15,Europe/Berlin.
     """
-    given = parse_limits(limits)
+    given = parse_rules(limits, windows, timezone)
     stored = table.limiter.set_limits(given, entity=entity_id, resource=resource)
     print_stored([stored], as_json=as_json, one=True)
 
@@ -190,7 +200,7 @@ def print_stored(found: list[StoredLimits], *, as_json: bool, one: bool = False)
             {
                 "entity": each.entity or "(all)",
                 "resource": each.resource_name or "(all)",
-                "limits": format_limits(each.limits),
+                "limits": format_limits(each.schedule or each.limits),
                 **({"on_unavailable": each.on_unavailable} if each.on_unavailable else {}),
             }
             for each in found
@@ -202,7 +212,7 @@ def print_deleted(before: StoredLimits | None, level: str) -> None:
     """Print the limits that were deleted from a level, or report that there were none."""
     if before is None:
         raise NotFoundError(f"No limits are set for {level}.")
-    click.echo(f"Deleted the limits of {level}: {format_limits(before.limits)}")
+    click.echo(f"Deleted the limits of {level}: {format_limits(before.schedule or before.limits)}")
 
 
 def _require(table: LimiterTable, entity_id: str) -> None:
@@ -236,7 +246,7 @@ def _readable(row: dict[str, Any]) -> dict[str, str]:
 
     return {
         "resource": row["resource"] or "(any other)",
-        "limits": format_limits([Limit(**each) for each in row["limits"]]),
+        "limits": format_limits([Limit.from_dict(each) for each in row["limits"]]),
         "set for": SOURCES[row["source"]],
     }
 

@@ -171,7 +171,7 @@ def _write(limiter: Limiter, change: Change) -> None:
     if after is None:
         limiter.delete_limits(**level)
     else:
-        limiter.set_limits(after.limits, on_unavailable=after.on_unavailable, **level)
+        limiter.set_limits(after.rules, on_unavailable=after.on_unavailable, **level)
 
 
 def _print_plan(found: Plan) -> None:

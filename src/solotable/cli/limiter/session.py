@@ -23,7 +23,7 @@ from solotable.errors import DataError, SolotableError, TableNotFound
 if TYPE_CHECKING:
     from solotable import Actor, Database
     from solotable.flow import Flow, Scope
-    from solotable.systems.limiter import Limit, Limiter
+    from solotable.systems.limiter import Limit, Limiter, Schedule
     from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -232,6 +232,34 @@ def _rows(ask: Pages, row: Callable[[Any], Row], what: str, most: int, *, everyt
             return
 
 
+def schedule_options(command: CommandT) -> CommandT:
+    """Give a command `--window` and `--timezone`, for `parse_rules`."""
+    command = click.option(
+        "--timezone", metavar="ZONE", default="UTC", show_default=True, help="Time zone of the windows."
+    )(command)
+    return click.option(
+        "--window",
+        "windows",
+        multiple=True,
+        metavar="TEXT",
+        help="Other limits at some times, as in 'mon-fri 08:00-18:00 rpm=10/minute'. Repeatable.",
+    )(command)
+
+
+def parse_rules(texts: tuple[str, ...], windows: tuple[str, ...], timezone: str) -> list[Limit] | Schedule:
+    """Parse limits of the command line, and the windows of a schedule."""
+    limits = parse_limits(texts)
+    if not windows:
+        return limits
+    from solotable.systems.limiter import Schedule
+    from solotable.systems.limiter.manifest import parse_window
+
+    try:
+        return Schedule(limits, map(parse_window, windows), timezone=timezone)
+    except DataError as error:
+        raise click.BadParameter(str(error), param_hint="--window") from None
+
+
 def parse_limits(texts: tuple[str, ...]) -> list[Limit]:
     """Parse limits of the command line."""
     from solotable.systems.limiter.admin.limits import limits_of
@@ -244,10 +272,10 @@ def parse_limits(texts: tuple[str, ...]) -> list[Limit]:
 
 
 def format_limits(limits: Any) -> str:
-    """Return limits on one line, as on the command line."""
-    from solotable.systems.limiter.manifest import format_limit
+    """Return limits, or a schedule, on one line, as on the command line."""
+    from solotable.systems.limiter.manifest import format_rules
 
-    return " ".join(map(format_limit, limits or ()))
+    return format_rules(limits or ())
 
 
 def parse_time(text: str | None, hint: str, now: datetime | None = None) -> datetime | None:

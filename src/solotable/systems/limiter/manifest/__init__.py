@@ -14,7 +14,7 @@
 `source` parses a text with its lines, `parse` checks it, `plan` compares. Nothing here writes.
 """
 
-from .notation import format_limit, parse_limit
+from .notation import format_limit, format_rules, parse_limit, parse_window
 from .parse import Level, LevelContent, Manifest, ManifestError, Problem, read_manifest
 from .plan import Change, Plan, compare
 
@@ -28,6 +28,8 @@ __all__ = [
     "Problem",
     "compare",
     "format_limit",
+    "format_rules",
     "parse_limit",
+    "parse_window",
     "read_manifest",
 ]

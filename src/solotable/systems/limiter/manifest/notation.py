@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.calendar_period import NOMINAL_SECONDS, CalendarPeriod
-from solotable.systems.limiter.admin.limits import KIND_WORDS, Limit, LimitKind
+from solotable.systems.limiter.admin.limits import KIND_WORDS, Limit, LimitKind, Limits
+from solotable.systems.limiter.admin.schedule import Schedule, ScheduleWindow
 
 _NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 _SECONDS = {name: seconds for seconds, name in _NAMES.items()}
@@ -85,6 +86,30 @@ def format_limit(limit: Limit) -> str:
     kind = "" if limit.kind == "token_bucket" else f"{KIND_WORDS[limit.kind]}:"
     period = str(limit.calendar_period or _NAMES.get(limit.period_seconds) or limit.period_seconds)
     return f"{limit.name}={limit.refill}/{kind}{period}{burst}{soft}"
+
+
+def format_rules(rules: Limits | Schedule) -> str:
+    """Return limits, or a schedule, on one line.
+
+    >>> from solotable.systems.limiter.admin.schedule import ScheduleWindow
+    >>> format_rules(Schedule([Limit("rpm", 9, 9, 60)], [ScheduleWindow("sat", [Limit("rpm", 1, 1, 60)])]))
+    'rpm=9/minute; sat (UTC): rpm=1/minute'
+    """
+    if not isinstance(rules, Schedule):
+        return " ".join(map(format_limit, rules))
+    windows = (f"{each.when} ({rules.timezone}): {format_rules(each.limits)}" for each in rules.windows)
+    return "; ".join((format_rules(rules.limits), *windows))
+
+
+def parse_window(text: str) -> ScheduleWindow:
+    """Parse a window as users write it: days and times, then its limits.
+
+    >>> parse_window("mon-fri 08:00-18:00 rpm=10/minute").when
+    'mon-fri 08:00-18:00'
+    """
+    words = text.split()
+    first = next((index for index, word in enumerate(words) if "=" in word), len(words))
+    return ScheduleWindow(" ".join(words[:first]), map(parse_limit, words[first:]))
 
 
 def _parse_whole(text: str) -> int | None:

@@ -17,6 +17,7 @@ from solotable.systems.limiter.admin.entities import OnUnavailable
 from solotable.systems.limiter.admin.limits import Limit, Limits, limits_of
 from solotable.systems.limiter.admin.names import DEFAULT, entity_name, resource_name
 from solotable.systems.limiter.admin.namespaces import namespace_name
+from solotable.systems.limiter.admin.schedule import Schedule, ScheduleWindow
 
 from .notation import parse_rate, seconds_of
 from .source import Entry, MalformedText, Node, parse_text
@@ -55,11 +56,18 @@ class LevelContent:
 
     limits: Limits | None
     on_unavailable: OnUnavailable | None = None
+    schedule: Schedule | None = None
+
+    @property
+    def rules(self) -> Limits | Schedule | None:
+        """What `set_limits` takes."""
+        return self.limits if self.schedule is None else self.schedule
 
     def as_dict(self) -> dict[str, Any]:
         """Return the content as JSON has it."""
         limits = None if self.limits is None else [limit.as_dict() for limit in self.limits]
-        return {"limits": limits, "on_unavailable": self.on_unavailable}
+        schedule = None if self.schedule is None else self.schedule.as_dict()
+        return {"limits": limits, "schedule": schedule, "on_unavailable": self.on_unavailable}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +144,11 @@ class _Reader:
         for name, each in (self._members(entry.node, "entities") or {}).items():
             if self._checked(each.line, partial(entity_name, name)) is None:
                 continue
-            found = self._members(each.node, f"entity {name}", ("limits", "resources"))
+            found = self._members(each.node, f"entity {name}", ("limits", "schedule", "resources"))
             if found is not None and not found:
                 self._problem(each.line, f"Entity {name!r} has neither limits nor resources.")
-            if found and "limits" in found:
-                self._store(Level(name, None), each.line, self._limits(found["limits"]))
+            if found and ("limits" in found or "schedule" in found):
+                self._content(Level(name, None), each.line, found)
             if found and "resources" in found:
                 self._resources(name, found["resources"])
 
@@ -154,31 +162,66 @@ class _Reader:
 
     def _level(self, level: Level, entry: Entry) -> None:
         is_system = level == (None, None)
-        allowed = ("limits", "on_unavailable") if is_system else ("limits",)
+        allowed = ("limits", "schedule", "on_unavailable") if is_system else ("limits", "schedule")
         found = self._members(entry.node, str(level), allowed)
         if found is None:
             return
         choice = self._choice(found["on_unavailable"]) if "on_unavailable" in found else None
-        if "limits" in found:
-            limits = self._limits(found["limits"])
-            if limits is not None:
-                self._store(level, entry.line, limits, choice)
+        if "limits" in found or "schedule" in found:
+            self._content(level, entry.line, found, choice)
         elif choice is not None:
-            self._store(level, entry.line, None, choice)
+            self._store(level, entry.line, LevelContent(None, choice))
         elif "on_unavailable" not in found:
             self._problem(entry.line, f"{_capital(level)} has no limits; leave it out to have none.")
 
-    def _store(
-        self, level: Level, line: int, limits: Limits | None, choice: OnUnavailable | None = None
+    def _content(
+        self, level: Level, line: int, found: Mapping[str, Entry], choice: OnUnavailable | None = None
     ) -> None:
+        """Parse the limits of a level and its schedule."""
+        if "limits" not in found:
+            self._problem(found["schedule"].line, "A schedule needs limits, which apply outside of it.")
+            return
+        limits, schedule = self._limits(found["limits"]), None
+        if limits is not None and "schedule" in found:
+            schedule = self._schedule(found["schedule"], limits)
+            if schedule is None:
+                return
+        if limits is not None:
+            self._store(level, line, LevelContent(limits, choice, schedule))
+
+    def _schedule(self, entry: Entry, limits: Limits) -> Schedule | None:
+        members = self._members(entry.node, "schedule", ("timezone", "windows"))
+        if members is None or "windows" not in members or not isinstance(members["windows"].node.value, list):
+            self._problem(entry.line, "A schedule has a list of windows, each with when and limits.")
+            return None
+        zone = members["timezone"].node.value if "timezone" in members else "UTC"
+        windows = [self._window(node) for node in members["windows"].node.value]
+        if any(each is None for each in windows):
+            return None
+        return self._checked(
+            entry.line,
+            lambda: Schedule(limits, [each for each in windows if each is not None], timezone=zone),
+            lines={key: each.line for key, each in members.items()},
+        )
+
+    def _window(self, node: Node) -> ScheduleWindow | None:
+        members = self._members(node, "a window", ("when", "limits"))
+        if members is None or not members.keys() >= {"when", "limits"}:
+            self._problem(node.line, "A window has when, as in mon-fri 08:00-18:00, and limits.")
+            return None
+        limits, when = self._limits(members["limits"]), members["when"].node.value
+        if limits is None:
+            return None
+        return self._checked(members["when"].line, lambda: ScheduleWindow(when, limits))
+
+    def _store(self, level: Level, line: int, content: LevelContent) -> None:
         if level in self.levels:
             self._problem(line, f"The limits of {level} occur twice.")
             return
         if len(self.levels) == MOST_LEVELS:
             self._problem(line, f"A file has at most {MOST_LEVELS:,} levels.")
             raise _Stop
-        if limits is not None or choice is not None:
-            self.levels[level] = LevelContent(limits, choice)
+        self.levels[level] = content
 
     def _limits(self, entry: Entry) -> Limits | None:
         members = self._members(entry.node, "limits")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from solotable.systems.limiter.admin.entities import StoredLimits
 
-from .notation import format_limit
+from .notation import format_limit, format_rules
 from .parse import Level, LevelContent, Manifest
 
 Action = Literal["add", "change", "remove"]
@@ -87,7 +87,7 @@ def content_of(stored: StoredLimits | None) -> LevelContent | None:
     """Return what is stored at a level, None if it is not set."""
     if stored is None or stored.state is None:
         return None
-    return LevelContent(stored.limits, stored.on_unavailable)
+    return LevelContent(stored.limits, stored.on_unavailable, stored.schedule)
 
 
 def lines(content: LevelContent | None) -> list[str]:
@@ -95,4 +95,9 @@ def lines(content: LevelContent | None) -> list[str]:
     if content is None:
         return []
     found = [format_limit(limit) for limit in content.limits or ()]
+    if content.schedule is not None:
+        found += [
+            f"{window.when} ({content.schedule.timezone}): {format_rules(window.limits)}"
+            for window in content.schedule.windows
+        ]
     return found if content.on_unavailable is None else [*found, f"on_unavailable={content.on_unavailable}"]

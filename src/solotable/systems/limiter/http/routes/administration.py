@@ -19,7 +19,6 @@ from .bodies import (
     LevelOut,
     LimitsBody,
     SystemBody,
-    limits_of,
 )
 from .dependencies import EntityPath, LimiterDep, OneResource, ResourcePath
 
@@ -72,7 +71,7 @@ async def get_limits(
     return EntityLimitsOut(
         entity=entity,
         levels=[LevelOut.of(each) for each in levels],
-        effective=None if effective is None else EffectiveOut.model_validate(effective),
+        effective=None if effective is None else EffectiveOut.of(effective),
     )
 
 
@@ -81,7 +80,7 @@ async def set_limits(
     entity: EntityPath, body: LimitsBody, limiter: LimiterDep, resource: OneResource = None
 ) -> LevelOut:
     """Set the limits of an entity, for a resource or for all without their own."""
-    stored = await limiter.set_limits(limits_of(body.limits), entity=entity, resource=resource)
+    stored = await limiter.set_limits(body.content(), entity=entity, resource=resource)
     return LevelOut.of(stored)
 
 
@@ -100,7 +99,7 @@ async def get_system(limiter: LimiterDep) -> LevelOut:
 @router.put(SYSTEM, tags=["defaults"], **allow(*OPERATORS))
 async def set_system(body: SystemBody, limiter: LimiterDep) -> LevelOut:
     """Set the system's limits, and what happens when the table is unavailable."""
-    stored = await limiter.set_limits(limits_of(body.limits), on_unavailable=body.on_unavailable)
+    stored = await limiter.set_limits(body.content(), on_unavailable=body.on_unavailable)
     return LevelOut.of(stored)
 
 
@@ -119,7 +118,7 @@ async def get_resource(resource: ResourcePath, limiter: LimiterDep) -> LevelOut:
 @router.put(RESOURCES, tags=["defaults"], **allow(*OPERATORS))
 async def set_resource(resource: ResourcePath, body: LimitsBody, limiter: LimiterDep) -> LevelOut:
     """Set the limits of a resource, for every entity without its own."""
-    return LevelOut.of(await limiter.set_limits(limits_of(body.limits), resource=resource))
+    return LevelOut.of(await limiter.set_limits(body.content(), resource=resource))
 
 
 @router.delete(RESOURCES, status_code=204, tags=["defaults"], **allow(*OPERATORS))

@@ -17,7 +17,8 @@ from solotable.systems.limiter.admin.limits import (
     Limit,
     LimitKind,
 )
-from solotable.systems.limiter.admin.resolve import Source
+from solotable.systems.limiter.admin.resolve import EffectiveLimits, Source
+from solotable.systems.limiter.admin.schedule import MOST_WINDOWS, Schedule, ScheduleWindow
 from solotable.systems.limiter.errors import LimitStatus
 from solotable.systems.limiter.http.http_leases import AcquiredLease, StoredLease
 
@@ -27,6 +28,7 @@ _ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
 _TIME = "2026-11-15T09:30:00Z"
 _LIMIT = {"name": "rpm", "kind": "token_bucket", "capacity": 60, "refill": 60, "period_seconds": 60}
 _LIMITS = [{"name": "rpm", "refill": 60, "period_seconds": 60}]
+_SCHEDULE = {"timezone": "UTC", "windows": [{"when": "mon-fri 08:00-18:00", "limits": _LIMITS}]}
 _STATUS = {
     "entity": "user-1",
     "resource": "gpt-4",
@@ -283,12 +285,60 @@ class DashboardRow(BaseModel):
     limits: list[StatusOut]
 
 
+class ScheduleWindowBody(BaseModel):
+    """Days and times, and the limits then."""
+
+    model_config = request({"when": "mon-fri 08:00-18:00", "limits": _LIMITS})
+
+    when: str
+    limits: LimitList
+
+
+class ScheduleBody(BaseModel):
+    """Limits by weekday and time of day; the first window that has the time applies."""
+
+    model_config = request(_SCHEDULE)
+
+    timezone: str = "UTC"
+    windows: Annotated[list[ScheduleWindowBody], Field(min_length=1, max_length=MOST_WINDOWS)]
+
+
 class LimitsBody(BaseModel):
-    """The limits of a level, which replace its limits."""
+    """The limits of a level, which replace its limits; with a schedule, those outside of its windows."""
 
     model_config = request({"limits": _LIMITS})
 
     limits: LimitList
+    schedule: ScheduleBody | None = None
+
+    def content(self) -> list[Limit] | Schedule:
+        """Return the limits, or the schedule."""
+        limits = [each.limit() for each in self.limits]
+        return limits if self.schedule is None else schedule_of(limits, self.schedule)
+
+
+def schedule_of(limits: list[Limit], body: ScheduleBody) -> Schedule:
+    """Return the schedule of a request."""
+    windows = [ScheduleWindow(each.when, [limit.limit() for limit in each.limits]) for each in body.windows]
+    return Schedule(limits, windows, timezone=body.timezone)
+
+
+class ScheduleWindowOut(BaseModel):
+    """Days and times, and the limits then."""
+
+    model_config = response({"when": "mon-fri 08:00-18:00", "limits": [_LIMIT]})
+
+    when: str
+    limits: list[LimitOut]
+
+
+class ScheduleOut(BaseModel):
+    """Limits by weekday and time of day."""
+
+    model_config = response({"timezone": "UTC", "windows": [{"when": "sat,sun", "limits": [_LIMIT]}]})
+
+    timezone: str
+    windows: list[ScheduleWindowOut]
 
 
 class SystemBody(BaseModel):
@@ -297,7 +347,17 @@ class SystemBody(BaseModel):
     model_config = request({"limits": _LIMITS, "on_unavailable": "allow"})
 
     limits: LimitList | None = None
+    schedule: ScheduleBody | None = None
     on_unavailable: OnUnavailable | None = None
+
+    def content(self) -> list[Limit] | Schedule | None:
+        """Return the limits, or the schedule."""
+        limits = limits_of(self.limits)
+        if self.schedule is None:
+            return limits
+        if limits is None:
+            raise DataError("A schedule needs limits, which apply outside of its windows.")
+        return schedule_of(limits, self.schedule)
 
 
 class LevelOut(BaseModel):
@@ -308,6 +368,7 @@ class LevelOut(BaseModel):
     entity: str | None = None
     resource: str | None = None
     limits: list[LimitOut] | None = None
+    schedule: ScheduleOut | None = None
     on_unavailable: OnUnavailable | None = None
     mode: Mode
     revision: int
@@ -330,6 +391,19 @@ class EffectiveOut(BaseModel):
     parent: str | None = None
     cascade: bool
     mode: Mode
+    #: Of a schedule: the window that applies, null outside of all, and until when.
+    window: str | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def of(cls, effective: EffectiveLimits) -> Self:
+        """Return the body of what applies."""
+        limits = effective.limits
+        names = ("source", "parent", "cascade", "mode", "window", "until")
+        return cls(
+            limits=None if limits is None else [LimitOut(**limit.as_dict()) for limit in limits],
+            **{name: getattr(effective, name) for name in names},
+        )
 
 
 class EntityLimitsOut(BaseModel):
