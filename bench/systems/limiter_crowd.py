@@ -130,7 +130,7 @@ class _World:
         if self.exact.take(amount, self.now):
             result.ideal += amount
         client = self.dice.choice(self.clients)
-        flow = acquire(client.context, "u", "r", {crowd.limit.name: amount})
+        flow = acquire(client.context, "u", {"r": {crowd.limit.name: amount}})
         self.step(lambda: flow.send(None), flow, amount, self.now)
 
     def step(self, resume: Callable[[], Any], flow: Any, amount: int, begun: float) -> None:

@@ -129,6 +129,19 @@ class World:
         else:
             self.clients[who] = self._client(self.skews[who])
 
+    def crash(self) -> None:
+        """Let a process die that waits for a response; what it has sent may still arrive."""
+        if self.running:
+            one = self.dice.choice(self.running)
+            if self.dice.random() < 0.5 and isinstance(one.asks, _WRITES):
+                self.late.append((one, one.asks, one.since))
+            one.error, one.faulty, one.done = SolotableError("The process died."), True, True
+            one.flow.close()
+            self.running.remove(one)
+            self.ended.append(one)
+            who = int(one.name.rpartition(" ")[2])
+            self.clients[who] = self._client(self.skews[who])
+
     def _begin(self, name: str, flow: Flow[Any], amount: int, who: int) -> None:
         made = Running(f"{name} by {who}", flow, amount)
         self.running.append(made)
@@ -203,7 +216,11 @@ class World:
         if isinstance(request, _WRITES):
             after = self.items()
             self.judge(after)
-            one.balance.used += self.tokens(before) - self.tokens(after)
+            lost = self.tokens(before) - self.tokens(after)
+            one.balance.used += lost
+            if before and shape(before) != shape(after) and not any(self.skews):
+                # L3: a split or a merge, of which only a merge rounds, to a whole credit.
+                assert lost <= Fraction(1, self.limit.period_seconds * MICROSECONDS), (before, after)
             one.balance.counted += self.counted(after) - self.counted(before)
             for key in before.keys() - after.keys():
                 # What goes with a shard that is joined was counted, and stays so.
@@ -262,6 +279,11 @@ class World:
             } <= item.keys()
             assert set(state.used) == set(state.rules.meters)
             assert "expires" in item
+
+
+def shape(items: Mapping[int, Item]) -> dict[int, tuple[str, bool]]:
+    """Return the level of each shard, and whether its split is unfinished; nothing without a bucket."""
+    return {shard: (item["level"]["N"], "split" in item) for shard, item in items.items()}
 
 
 def whole(states: Mapping[int, ShardState]) -> list[ShardState]:

@@ -14,7 +14,13 @@ LIMIT = Limit.per_minute("rpm", 600)
 
 
 def lived(
-    world: World, *, steps: int = 220, back: bool = True, adjusts: bool = False, forgets: bool = False
+    world: World,
+    *,
+    steps: int = 220,
+    back: bool = True,
+    adjusts: bool = False,
+    forgets: bool = False,
+    crashes: bool = False,
 ) -> None:
     """Let a world go on for some time, and come to rest."""
     dice = world.dice
@@ -30,6 +36,8 @@ def lived(
             world.clock.seconds += dice.choice([0.0001, 0.05, 1.1, 5.0, 11.0])
         elif what < 0.45 and forgets:
             world.forget()
+        elif what < 0.48 and crashes:
+            world.crash()
         else:
             world.step()
     world.finish()
@@ -78,4 +86,12 @@ def test_nor_with_lost_answers_late_writes_and_lost_memory(seed: int) -> None:
 def test_nor_with_clocks_that_differ_beyond_what_they_do(seed: int) -> None:
     world = World(seed, limit=LIMIT, shard_above=2, most_shards=8, faults=0.1, skew=3.0)
     lived(world, adjusts=True)
+    judge_balances(world, exact=False)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_l3_nor_with_processes_that_die_between_two_steps(seed: int) -> None:
+    """L3: no split and no merge loses a token, also if another process has to finish it."""
+    world = World(seed, limit=LIMIT, shard_above=1, most_shards=8, clients=4, faults=0.05)
+    lived(world, steps=400, crashes=True, forgets=True)
     judge_balances(world, exact=False)

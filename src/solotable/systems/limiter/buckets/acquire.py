@@ -25,7 +25,7 @@ from solotable.systems.limiter.errors import (
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
-from .shards import TakenTokens, charge_one, plan_settlement, read_shards, settle, take
+from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, settle, take
 from .targets import Consume, LimiterContext, Target, Targets, find_targets
 from .writer import BucketWriter
 
@@ -306,7 +306,7 @@ def refresh(context: LimiterContext, entity: str, resource: str) -> Flow[None]:
     for target in found.buckets:
         if target.bucket.entity != entity:
             continue
-        yield from read_shards(context.writer, target.bucket, consistent=True)
+        yield from read_whole(context.writer, target.bucket)
         for shard, state in list(target.bucket.shards.items()):
             if state.text != target.charge.rules.text:
                 yield from charge_one(context.writer, target.bucket, shard, target.charge)

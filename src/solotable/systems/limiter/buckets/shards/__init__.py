@@ -6,7 +6,7 @@ shards that have most, and one that needs more than a shard's part takes parts o
 """
 
 from .read import read_shards
-from .reshard import merge, split
+from .reshard import merge, read_whole, split
 from .settle import TakenTokens, charge_one, settle
 from .take import take
 from .totals import plan_settlement, statuses
@@ -18,6 +18,7 @@ __all__ = [
     "merge",
     "plan_settlement",
     "read_shards",
+    "read_whole",
     "settle",
     "split",
     "statuses",

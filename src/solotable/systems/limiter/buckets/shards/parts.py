@@ -17,8 +17,7 @@ from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
 
-from .read import read_shards
-from .reshard import finish_splits, merge, rebalance, repair
+from .reshard import merge, read_whole, rebalance, repair
 from .settle import TakenTokens, charge_one, settle_shard
 from .totals import contended_refusal, plan_parts, refusal
 
@@ -56,8 +55,7 @@ def _fill(
         now, left = writer.now(), _left(charge.amounts, taken)
         plan = plan_parts(bucket, charge.rules, left, now)
         if plan is None and not is_read:
-            yield from read_shards(writer, bucket, consistent=True)
-            yield from finish_splits(writer, bucket)
+            yield from read_whole(writer, bucket)
             is_read = True
         elif plan is None:
             if taken or refusal(bucket, charge, now) is not None:

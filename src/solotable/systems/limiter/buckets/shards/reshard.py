@@ -178,8 +178,14 @@ def repair(writer: BucketWriter, bucket: CachedBucket, shard: int) -> Flow[None]
             yield from rebalance(writer, bucket, parent_of(shard), above, Charge(above.rules, {}))
 
 
+def read_whole(writer: BucketWriter, bucket: CachedBucket) -> Flow[None]:
+    """Read every shard consistently, after every split that was begun is finished."""
+    yield from read_shards(writer, bucket, consistent=True)
+    yield from finish_splits(writer, bucket)
+
+
 def finish_splits(writer: BucketWriter, bucket: CachedBucket) -> Flow[None]:
-    """Finish every split that was begun, so that all tokens can be taken."""
+    """Finish the splits that are known to be unfinished."""
     for shard, state in list(bucket.shards.items()):
         if state.split:
             with suppress(SolotableError):

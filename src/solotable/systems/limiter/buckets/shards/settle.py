@@ -16,8 +16,8 @@ from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.meters.rules import Rules
 
 from .expiry import extend_ancestors
-from .read import read_shards, read_some
-from .reshard import finish_splits, has_headroom
+from .read import read_some
+from .reshard import finish_splits, has_headroom, read_whole
 from .totals import plan_settlement, whole_state
 from .tree import parent_of
 
@@ -91,8 +91,7 @@ def settle(writer: BucketWriter, taken: TakenTokens, amounts: Mapping[str, int])
     """Take more, into debt if necessary, or give back: in the shard that was charged, or in several."""
     if len(taken.shards) == 1 and not _is_large(taken, amounts):
         return (yield from settle_shard(writer, taken, taken.shards[0], amounts))
-    yield from read_shards(writer, taken.bucket, consistent=True)
-    yield from finish_splits(writer, taken.bucket)
+    yield from read_whole(writer, taken.bucket)
     for shard, part in plan_settlement(taken.bucket, amounts, writer.now()).items():
         yield from settle_shard(writer, taken, shard, part)
 

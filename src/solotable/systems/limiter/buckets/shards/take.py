@@ -22,7 +22,7 @@ from .totals import contended_refusal, refusal
 from .tree import leaves, select
 
 #: Shards that a charge is sent to before it is refused, and how often it may be redirected.
-_TRIED_SHARDS = 3
+_TRIED_SHARDS = 2
 _REDIRECTS = 12
 
 

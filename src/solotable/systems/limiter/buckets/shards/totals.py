@@ -75,7 +75,7 @@ def _whole(states: list[ShardState], rules: Rules, now: int) -> ShardState:
     known = sum(1 << HIGHEST_LEVEL >> state.level for state in states)
     used = {}
     for name, meter in rules.meters.items():
-        available = sum(meter.credits(state.used[name], now) >> state.level for state in states)
+        available = _sum(states, meter, now) * meter.price
         used[name] = meter.used_for((available << HIGHEST_LEVEL) // known, now)
     return replace(states[0], level=0, used=used, lanes={}, shard=0, split=0, half={})
 
