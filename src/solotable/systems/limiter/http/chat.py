@@ -16,8 +16,8 @@ from solotable.ids import new_id
 from .identity import entity_of
 from .limit_responses import headers_of
 from .routes.access import APPS, allow
-from .routes.bodies import request, response
 from .routes.dependencies import RESOURCE, LimiterDep
+from .routes.limit_bodies import request, response
 
 router = APIRouter(tags=["chat"])
 

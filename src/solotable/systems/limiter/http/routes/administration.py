@@ -11,16 +11,9 @@ from solotable.systems.limiter.admin.entities import StoredLimits
 from solotable.web import Page, Paging
 
 from .access import OPERATORS, allow
-from .bodies import (
-    EffectiveOut,
-    EntityBody,
-    EntityLimitsOut,
-    EntityOut,
-    LevelOut,
-    LimitsBody,
-    SystemBody,
-)
+from .bodies import EntityBody, EntityOut
 from .dependencies import EntityPath, LimiterDep, OneResource, ResourcePath
+from .limit_bodies import EffectiveOut, EntityLimitsOut, LevelOut, LimitsBody, SystemBody
 
 router = APIRouter()
 SYSTEM, RESOURCES = "/defaults/system", "/defaults/resources/{resource:path}"

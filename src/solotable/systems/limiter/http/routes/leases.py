@@ -11,8 +11,9 @@ from solotable.systems.limiter.lease import AcquireRequest
 from solotable.web import CurrentPrincipal, IfMatch, etag
 
 from .access import APPS, OPERATORS, allow
-from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut, limits_of
+from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut
 from .dependencies import LeasePath, Leases
+from .limit_bodies import limits_of
 
 router = APIRouter(tags=["leases"])
 
