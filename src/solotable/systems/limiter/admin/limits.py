@@ -103,39 +103,41 @@ class Limit:
             raise DataError(f"Limit {self.name!r} has a calendar period exactly if its kind is calendar.")
 
     @classmethod
-    def per_second(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+    def per_second(cls, name: str, rate: int, *, burst: int | None = None, soft: bool = False) -> Self:
         """Return a limit of so many tokens per second."""
-        return cls(name, rate if burst is None else burst, rate, 1)
+        return cls(name, rate if burst is None else burst, rate, 1, soft)
 
     @classmethod
-    def per_minute(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+    def per_minute(cls, name: str, rate: int, *, burst: int | None = None, soft: bool = False) -> Self:
         """Return a limit of so many tokens per minute."""
-        return cls(name, rate if burst is None else burst, rate, 60)
+        return cls(name, rate if burst is None else burst, rate, 60, soft)
 
     @classmethod
-    def per_hour(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+    def per_hour(cls, name: str, rate: int, *, burst: int | None = None, soft: bool = False) -> Self:
         """Return a limit of so many tokens per hour."""
-        return cls(name, rate if burst is None else burst, rate, 3600)
+        return cls(name, rate if burst is None else burst, rate, 3600, soft)
 
     @classmethod
-    def per_day(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+    def per_day(cls, name: str, rate: int, *, burst: int | None = None, soft: bool = False) -> Self:
         """Return a limit of so many tokens per day."""
-        return cls(name, rate if burst is None else burst, rate, 86_400)
+        return cls(name, rate if burst is None else burst, rate, 86_400, soft)
 
     @classmethod
-    def custom(cls, name: str, *, capacity: int, refill: int, period_seconds: int) -> Self:
+    def custom(
+        cls, name: str, *, capacity: int, refill: int, period_seconds: int, soft: bool = False
+    ) -> Self:
         """Return a token bucket with every number given."""
-        return cls(name, capacity, refill, period_seconds)
+        return cls(name, capacity, refill, period_seconds, soft)
 
     @classmethod
-    def fixed_window(cls, name: str, amount: int, seconds: int) -> Self:
+    def fixed_window(cls, name: str, amount: int, seconds: int, *, soft: bool = False) -> Self:
         """Return a limit of so many tokens in each window of so many seconds; windows begin at the epoch."""
-        return cls(name, amount, amount, seconds, kind="fixed_window")
+        return cls(name, amount, amount, seconds, soft, kind="fixed_window")
 
     @classmethod
-    def sliding_window(cls, name: str, amount: int, seconds: int) -> Self:
+    def sliding_window(cls, name: str, amount: int, seconds: int, *, soft: bool = False) -> Self:
         """Return a limit on the tokens of this window and, weighted by its rest, of the window before."""
-        return cls(name, amount, amount, seconds, kind="sliding_window")
+        return cls(name, amount, amount, seconds, soft, kind="sliding_window")
 
     @classmethod
     def calendar(
@@ -146,6 +148,7 @@ class Limit:
         *,
         timezone: str = "UTC",
         anchor: int | str | None = None,
+        soft: bool = False,
     ) -> Self:
         """Return a limit of so many tokens per hour, day, week, month or year of a calendar.
 
@@ -154,12 +157,12 @@ class Limit:
         """
         period = CalendarPeriod(per, timezone, anchor)  # type: ignore[arg-type]  # __post_init__ parses it
         seconds = NOMINAL_SECONDS[period.per]
-        return cls(name, amount, amount, seconds, kind="calendar", calendar_period=period)
+        return cls(name, amount, amount, seconds, soft, kind="calendar", calendar_period=period)
 
     @classmethod
-    def session(cls, name: str, amount: int, seconds: int) -> Self:
+    def session(cls, name: str, amount: int, seconds: int, *, soft: bool = False) -> Self:
         """Return a limit of so many tokens per session, which begins with the first use and has a length."""
-        return cls(name, amount, amount, seconds, kind="session")
+        return cls(name, amount, amount, seconds, soft, kind="session")
 
     @classmethod
     def concurrency(cls, name: str, amount: int, lease_seconds: int = 60) -> Self:

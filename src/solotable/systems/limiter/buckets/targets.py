@@ -169,7 +169,9 @@ def find_targets(
     for resource, wanted in consume.items():
         sides = yield from _sides(context, entity, resource, given, check=check)
         given = None
-        asked = amounts[resource] = _amounts(sides, wanted)
+        asked = _amounts(sides, wanted)
+        is_metered = sides and all(side.rules is not None for side in sides)
+        amounts[resource] = asked if is_metered else _metered(sides, asked)
         for side in sides:
             if side.denying:
                 spared = spared or _check_denied(side, resource, asked)
@@ -277,6 +279,12 @@ def _amounts(sides: list[_Side], wanted: Mapping[str, Amount]) -> dict[str, int]
             listed = "; ".join(f"{side.entity!r} has {', '.join(sorted(side.names))}" for side in sides)
             raise DataError(f"Limit {unknown!r} does not exist here: {listed}.")
     return amounts_by_limit(known, wanted)
+
+
+def _metered(sides: list[_Side], asked: Mapping[str, int]) -> dict[str, int]:
+    """Return what is taken from limits that count, without what a disabled level has."""
+    names = set[str]().union(*(side.rules.meters for side in sides if side.rules is not None))
+    return {name: amount for name, amount in asked.items() if name in names}
 
 
 def _check_denied(side: _Side, resource: str, amounts: Mapping[str, int]) -> EntityDenied | None:
