@@ -1,7 +1,7 @@
 """A bucket's item, and the state that a writer decodes from it.
 
-Each limit adds two attributes to the item, `used_<limit>` and `consumed_<limit>`. Each writer adds lanes,
-which begin with `~` and are removed after some minutes (see `local_cache`).
+Each limit adds two attributes to the item, `used_<limit>` and `consumed_<limit>`. Writers add up
+to sixteen lanes, `~0` to `~f` (see `local_cache`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_from
 from solotable.systems.limiter.table import limiter
 
-#: The first character of a lane's attribute name.
+#: The attribute names of lanes (see `local_cache`), and their first character.
 LANE = "~"
+LANES = tuple(f"{LANE}{digit}" for digit in "0123456789abcdef")
 #: DynamoDB: a request whose signature is further from the service's time than this is rejected.
 TOLERATED_SKEW = 300 * MICROSECONDS
 #: The bits of a shard number. `most_shards` of one installation may be lower than that of another.
@@ -90,6 +91,8 @@ class ShardState:
     #: When the split was begun that is not finished yet, and what the other half has used.
     split: int = 0
     half: Mapping[str, int] = field(default_factory=dict)
+    #: Lanes of a former release, which had one per writer.
+    former_lanes: tuple[str, ...] = ()
 
     @property
     def rules(self) -> Rules:
@@ -149,12 +152,13 @@ def decode_state(item: Item, now: int) -> ShardState:
     """Decode a stored item, or raise UnreadableBucket if it has another layout."""
     used: dict[str, int] = {}
     lanes: dict[str, int] = {}
+    former: dict[str, int] = {}
     try:
         for name, value in item.items():
             if name[:5] == "used_":
                 used[name[5:]] = int(value["N"])
             elif name[0] == LANE:
-                lanes[name] = int(value["N"])
+                (lanes if len(name) == 2 else former)[name] = int(value["N"])
         state = ShardState(
             level=int(item["level"]["N"]),
             text=item["rules"]["S"],
@@ -166,6 +170,7 @@ def decode_state(item: Item, now: int) -> ShardState:
             lanes=lanes,
             past=item["past"]["S"] if "past" in item else "",
             **_decode_tree(item),
+            former_lanes=tuple(former),
         )
         limits = set(rules_from(state.text, state.revision).meters)
         known = limits.union(rules_from(state.past, 0).meters) if state.past else limits

@@ -106,11 +106,9 @@ def charge_shard(
             # Its split is finished before it is converted.
             return ShardGone()
         request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
-        lane.answered = False
         try:
             reply = yield request
         except ConditionFailed as failed:
-            lane.answered = True
             lane.attempt += 1
             level = 0 if state is None else state.level
             outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
@@ -119,17 +117,17 @@ def charge_shard(
         except (ServiceError, TransportError) as failed:
             if is_conflict(failed):
                 # The shard is being split or merged, and nothing was written.
-                lane.answered = True
                 lane.attempt += 1
             else:
                 lane.lost = True
                 failures += 1
                 yield from _wait_after(writer, bucket, shard, failed, failures, started)
         else:
-            lane.answered = True
             item = decode_item(reply.attributes)
             state = decode_state(item, now)
             bucket.store(shard, state)
+            if takes:
+                bucket.numbers[shard, lane.name] = lane.number
             if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
                 yield from _extend_expiry(writer, bucket, shard, state, until)
             return Charged(state) if takes else ChargeRefused(state, charge, now)
@@ -219,9 +217,17 @@ def _examine(
     written = state.lanes.get(lane.name, 0)
     if written == lane.number:
         return Charged(state)
-    if written > lane.number:
-        lane.renumber(written)
-        return None
+    if not lane.is_foreign(written):
+        if written > lane.number:
+            lane.renumber(written)
+    elif lane.lost and charge.gives_back:
+        if written != lane.before:
+            # The lost write may have been applied. Giving back twice would admit more.
+            return Charged(state)
+    elif lane.lost or not lane.shared:
+        # If a lost charge was applied, it counts twice: that admits less.
+        bucket.change_lane(lane, state)
+    lane.before = bucket.numbers[shard, lane.name] = state.lanes.get(lane.name, 0)
     if state.text != charge.rules.text:
         # A settlement uses the limits of the item, unless it has newer ones; an acquire may bring others.
         if not charge.admit and state.revision >= charge.rules.revision:

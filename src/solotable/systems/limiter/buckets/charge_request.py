@@ -17,7 +17,6 @@ from solotable.flow.conditions import (
     any_of,
     at_most,
     equals,
-    less_than,
     missing,
 )
 from solotable.flow.requests import UpdateItem
@@ -28,7 +27,7 @@ from solotable.systems.limiter.meters.rules import Rules, rules_of
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
-from .next_write import NextWrite
+from .next_write import LaneForm, NextWrite, lane_condition
 from .writer import BucketWriter
 
 #: After so many attempts at a limit around its line, a write gives up a few credits for certainty.
@@ -52,6 +51,11 @@ class Charge:
     periods: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def gives_back(self) -> bool:
+        """Whether the charge gives anything back."""
+        return not self.admit and any(amount < 0 for amount in self.amounts.values())
+
+    @property
     def only_gives_back(self) -> bool:
         """Whether the charge takes nothing."""
         return not self.admit and all(amount < 0 for amount in self.amounts.values())
@@ -73,6 +77,10 @@ def build_request(
 ) -> tuple[UpdateItem, bool]:
     """Return the write of a charge, and whether it takes the tokens."""
     takes = True
+    if not lane.lost:
+        known = bucket.shards.get(shard)
+        before = 0 if known is None else known.lanes.get(lane.name, 0)
+        lane.before = None if known is None else bucket.numbers.get((shard, lane.name), before)
     if state is None:
         update, condition = _build_first(writer, bucket, shard, charge, lane, now)
     elif state.text != charge.rules.text or state.is_ahead(now):
@@ -90,8 +98,18 @@ def build_request(
     return request, takes
 
 
-def _unwritten(lane: Lane) -> Condition:
-    return any_of(missing(lane.name), less_than(lane.name, lane.number))
+def _lane_form(charge: Charge, lane: Lane) -> LaneForm:
+    """Return how a write requires that it was not applied before."""
+    if lane.before is None and not (lane.lost and charge.gives_back):
+        return "below"
+    if lane.shared and not charge.gives_back:
+        return "differs"
+    return "equals" if lane.before else "missing"
+
+
+def _unwritten(charge: Charge, lane: Lane) -> Condition:
+    """Return the condition that the write was not applied before."""
+    return lane_condition(_lane_form(charge, lane), lane.name, lane.number, lane.before)
 
 
 def _stamp(lane: Lane, now: int) -> FlatUpdate:
@@ -115,7 +133,7 @@ def _build_first(
     update.set_if_missing("entity", bucket.entity).set_if_missing("resource", bucket.resource)
     update.set_if_missing("namespace", writer.scope.tenant or "").set_if_missing("shard", shard)
     update.set("level", 0).set("rules", rules.text).set("revision", rules.revision)
-    terms = [equals("rules", rules.text), equals("level", 0), _unwritten(lane)]
+    terms = [equals("rules", rules.text), equals("level", 0), _unwritten(charge, lane)]
     used: dict[str, int] = {}
     for name, meter in rules.meters.items():
         full = meter.full(now)
@@ -135,6 +153,7 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
     """Write by what is remembered: a limit that was used to above the full line is still above it."""
     rules = charge.rules
     write = NextWrite(lane.name, [now, lane.number, rules.text, state.level])
+    write.require_lane(_lane_form(charge, lane), lane.before)
     used = dict(state.used)
     for name, cost in charge.costs(state.level).items():
         meter = rules.meters[name]
@@ -166,7 +185,7 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
     # S1.10: consumption has its own counter and is never derived from what is left.
     for name, amount in charge.amounts.items():
         write.add(rules.meters[name].consumed, amount)
-    write.removed = lane.stale(state, now)
+    write.removed = state.former_lanes
     return write
 
 
@@ -217,7 +236,7 @@ def _build_conversion(
         update.remove(old.meters[name].consumed)
     past = _keep_removed_limits(update, state, rules, now)
     update.set("expires", replace(converted, past=past).expires(now, {**state.used, **used}))
-    terms = [equals("rules", state.text), equals("level", state.level), _unwritten(lane)]
+    terms = [equals("rules", state.text), equals("level", state.level), _unwritten(charge, lane)]
     if state.level:
         # `half_*` of an unfinished split is counted by the rules of the item.
         terms.append(missing("split"))

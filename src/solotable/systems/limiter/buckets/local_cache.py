@@ -1,10 +1,14 @@
 """What a process remembers of buckets, so that one write is enough. It is never required to be right.
 
-A lane is a write slot: an attribute of a bucket's item that belongs to one process. It holds the number of
-the last write in it, and every write requires a lower one. So a write that was sent twice, because the first
-response was lost, is applied once (C1.5). A process has as many lanes in a bucket as it has concurrent
-writes. Numbers are microseconds, so every process sees which lanes are old; the owner knows sooner, because
-an answered write is no longer in flight.
+A lane is a write slot: one of sixteen attributes of a bucket's item. It holds the number of the last write in
+it, which is the writer's time and six digits of the writer. A write that was sent twice, because the first
+response was lost, finds its own number and is applied once (C1.5).
+
+A writer keeps to its lane, and takes a free one or the oldest if it has none. While at most sixteen writes
+are in flight, each has its own lane and requires the number of the writer's last write in it, so that even a
+late copy is refused. With more writers a lane is shared, and the number may be overwritten before a lost
+response is noticed. Then the writer takes the side that admits less: it sends a charge again, and does not
+give back again.
 """
 
 from __future__ import annotations
@@ -12,20 +16,18 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from solotable.flow import Item
 from solotable.fork_safe import new_lock
 
-from .bucket import LANE, ShardState
+from .bucket import LANES, ShardState
 
-_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-#: No write is in flight longer than this.
+#: The digits of a lane's number that tell its writer.
+_WRITERS = 10**6
+#: A lane without a write for so long has none in flight.
 _LANE_MICROSECONDS = 120_000_000
-#: An item with more lanes than this loses old ones, at most so many per write.
-_TOLERATED_LANES = 4
-_MOST_REMOVED = 20
 
 
 @dataclass(slots=True)
@@ -44,10 +46,11 @@ class CachedBucket:
         "__weakref__",
         "_busy",
         "_cache",
-        "_unsure",
+        "_lane",
         "depth",
         "entity",
         "keys",
+        "numbers",
         "read_at",
         "resource",
         "samples",
@@ -63,11 +66,13 @@ class CachedBucket:
         self.samples: dict[int, RateSample] = {}
         #: When this process last read all shards, also if there were none.
         self.read_at = 0
+        #: The number in each lane of a shard after this process's last write in it.
+        self.numbers: dict[tuple[int, str], int] = {}
         #: The highest level seen: the number of bits that choose a shard.
         self.depth = 0
-        self._busy: set[int] = set()
-        #: Lane indexes with an unanswered write, and its number: it may still arrive.
-        self._unsure: dict[int, int] = {}
+        #: Lanes with a write in flight, and the last one that was taken.
+        self._busy: set[str] = set()
+        self._lane = cache.first_lane
 
     def store(self, shard: int, state: ShardState) -> None:
         """Remember the state of a shard."""
@@ -82,6 +87,8 @@ class CachedBucket:
         """Forget a shard that does not exist, and those that were split from it."""
         self.shards.pop(shard, None)
         self.samples.pop(shard, None)
+        for name in LANES:
+            self.numbers.pop((shard, name), None)
         self._forget_halves(shard, shard.bit_length())
 
     def _forget_halves(self, shard: int, level: int) -> None:
@@ -95,75 +102,65 @@ class CachedBucket:
         """Take a lane for one write, which may be sent several times; `free_lane` it afterwards."""
         cache = self._cache
         with cache.lock:
-            index = 0
-            while index in self._busy:
-                index += 1
-            self._busy.add(index)
-            return Lane(self, cache, index, cache.lane_name(index), cache.next_number(now))
+            lane = Lane(cache, self._lane, cache.next_number(now))
+            lanes = next(iter(self.shards.values())).lanes if self.shards else {}
+            if lane.name in self._busy or lane.is_foreign(lanes.get(lane.name, 0)):
+                self._choose(lane, lanes)
+            self._busy.add(lane.name)
+            return lane
+
+    def change_lane(self, lane: Lane, state: ShardState) -> None:
+        """Give a write another lane: the item shows that a different writer uses this one."""
+        with self._cache.lock:
+            self._busy.discard(lane.name)
+            self._choose(lane, state.lanes)
+            self._busy.add(lane.name)
+            lane.lost = False
+
+    def _choose(self, lane: Lane, lanes: Mapping[str, int]) -> None:
+        """Choose a lane of this process or a free one, or else the oldest, which is shared."""
+        first = LANES.index(self._cache.first_lane)
+        idle = [name for name in LANES[first:] + LANES[:first] if name not in self._busy]
+        found = next((name for name in idle if not lane.is_foreign(lanes.get(name, 0))), None)
+        lane.name = found or min(idle or LANES, key=lambda name: lanes.get(name, 0))
+        written = lanes.get(lane.name, 0)
+        is_quiet = written < lane.number - _LANE_MICROSECONDS * _WRITERS
+        lane.shared = found is None and not (idle and is_quiet)
+        if written >= lane.number:
+            # Its last writer has a clock that is ahead. Numbers only grow.
+            lane.number = self._cache.next_number(written // _WRITERS + 1)
+        self._lane = lane.name
 
     def free_lane(self, lane: Lane) -> None:
         """Make a lane available to the next write."""
         with self._cache.lock:
-            if lane.lost or not lane.answered:
-                self._unsure[lane.index] = lane.number
-            self._busy.discard(lane.index)
-            self._busy.difference_update(lane.cleared)
-
-    def claim_idle_lanes(self, lanes: Mapping[str, int], now: int) -> dict[int, str]:
-        """Claim this process's idle lanes among these, for removal."""
-        cache = self._cache
-        found: dict[int, str] = {}
-        with cache.lock:
-            for name in lanes:
-                index = cache.lane_index(name)
-                if index is None or index in self._busy:
-                    continue
-                if self._unsure.get(index, 0) < now - _LANE_MICROSECONDS:
-                    found[index] = name
-                    self._unsure.pop(index, None)
-                if len(found) == _MOST_REMOVED:
-                    break
-            self._busy.update(found)
-        return found
+            self._busy.discard(lane.name)
 
 
 @dataclass(slots=True)
 class Lane:
     """A lane that is in use, and the number of the write in it."""
 
-    bucket: CachedBucket
     cache: LocalCache
-    index: int
     name: str
     number: int
+    #: Whether other writers use it too.
+    shared: bool = False
+    #: The number in the item before the write: 0 if it has none, None if the item is unknown.
+    before: int | None = None
     #: How often other writers preceded the write.
     attempt: int = 0
-    #: Whether the last write in it was answered, and whether any was not.
-    answered: bool = True
+    #: Whether the response to any write in it was lost.
     lost: bool = False
-    #: Other lanes of this process that this write removes; no other write may use them until then.
-    cleared: dict[int, str] = field(default_factory=dict)
 
     def renumber(self, above: int) -> None:
-        """Take a number above the one in the item: this process's clock went back."""
+        """Take a number above the one in the item: this process's clock went back, or is behind."""
         with self.cache.lock:
-            self.number = self.cache.next_number(above + 1)
+            self.number = self.cache.next_number(above // _WRITERS + 1)
 
-    def stale(self, state: ShardState, now: int) -> list[str]:
-        """Return lanes to remove, so that the item stays small."""
-        if len(state.lanes) <= _TOLERATED_LANES:
-            return []
-        if not self.cleared:
-            self.cleared = self.bucket.claim_idle_lanes(state.lanes, now)
-        live = live_lanes(state.lanes, now)
-        found = {name for name in state.lanes if name not in live and name != self.name}
-        return sorted(found.union(self.cleared.values()))[:_MOST_REMOVED]
-
-
-def live_lanes(lanes: Mapping[str, int], now: int) -> dict[str, int]:
-    """Return the lanes in which a write may still be in flight."""
-    oldest = now - _LANE_MICROSECONDS
-    return {name: number for name, number in lanes.items() if number >= oldest}
+    def is_foreign(self, written: int) -> bool:
+        """Return whether a number is another writer's."""
+        return written != 0 and written % _WRITERS != self.number % _WRITERS
 
 
 class LocalCache:
@@ -175,9 +172,9 @@ class LocalCache:
         self._buckets: dict[tuple[str, str], CachedBucket] = {}
         #: Also evicted buckets that a lease still refers to: only they know which lanes are in use.
         self._referenced: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
-        self._process = 0
-        self._lane_names: list[str] = []
-        self._number = 0
+        self._process = self._writer = self._number = 0
+        #: Where this process looks for a free lane first: not where others do.
+        self.first_lane = secrets.choice(LANES)
 
     def bucket(self, entity: str, resource: str) -> CachedBucket:
         """Return what is remembered of a bucket."""
@@ -195,23 +192,11 @@ class LocalCache:
         with self.lock:
             self._buckets.clear()
 
-    def lane_name(self, index: int) -> str:
-        """Return the attribute name of one of this process's lanes."""
-        if self._process != os.getpid():
-            # A forked child has a copy of this cache and must not use its parent's lanes.
-            self._process = os.getpid()
-            self._writer = "".join(secrets.choice(_LETTERS) for _ in range(6))
-            self._lane_names = []
-        while index >= len(self._lane_names):
-            self._lane_names.append(f"{LANE}{self._writer}{len(self._lane_names)}")
-        return self._lane_names[index]
-
-    def lane_index(self, name: str) -> int | None:
-        """Return the index of one of this process's lanes, None for another process's."""
-        prefix = self._lane_names[0][:-1] if self._lane_names else ""
-        return int(name[len(prefix) :]) if prefix and name.startswith(prefix) else None
-
     def next_number(self, least: int) -> int:
-        """Return the number of the next write: above all before, and at least the given one."""
+        """Return the number of the next write: above all before, and at least that of the given time."""
+        if self._process != os.getpid():
+            # A forked child has a copy of this cache and is another writer.
+            self._process = os.getpid()
+            self._writer = secrets.randbelow(_WRITERS)
         self._number = max(self._number + 1, least)
-        return self._number
+        return self._number * _WRITERS + self._writer

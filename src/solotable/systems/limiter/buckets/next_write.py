@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal
 
 from solotable.flow import Item, PreparedUpdate, Slot
-from solotable.flow.conditions import all_of, any_of, at_least, at_most, equals, exists, less_than, missing
+from solotable.flow.conditions import (
+    Condition,
+    all_of,
+    any_of,
+    at_least,
+    at_most,
+    differs,
+    equals,
+    exists,
+    less_than,
+    missing,
+)
 from solotable.flow.requests import UpdateItem
 
 from .flat_update import FlatUpdate
@@ -15,17 +27,27 @@ from .flat_update import FlatUpdate
 _AT, _NUMBER, _RULES, _LEVEL = map(Slot, range(4))
 _FIRST_PART = 4
 
+#: What a write requires of its lane: no number or a lower one, another number, none, or the number before.
+LaneForm = Literal["below", "differs", "missing", "equals"]
+
 
 class NextWrite:
     """The parts of a write, each with an attribute's name, and the values apart."""
 
-    __slots__ = ("_parts", "_values", "removed")
+    __slots__ = ("_lane_form", "_parts", "_values", "removed")
 
     def __init__(self, lane: str, values: list[int | str]) -> None:
         self._parts: list[str] = [lane]
         self._values = values
+        self._lane_form: LaneForm = "below"
         #: Lanes that the write removes.
         self.removed: Sequence[str] = ()
+
+    def require_lane(self, form: LaneForm, before: int | None) -> None:
+        """Require something of the lane; called first."""
+        self._lane_form = form
+        if form == "equals":
+            self._values.append(before or 0)
 
     def set(self, name: str, value: int) -> None:
         """Set an attribute."""
@@ -59,21 +81,37 @@ class NextWrite:
     def request(self, table: str, key: Item) -> UpdateItem:
         """Return the UpdateItem."""
         # Which lanes are removed hardly repeats.
-        prepared = _prepare(self._parts, self.removed) if self.removed else _prepared(tuple(self._parts))
+        if self.removed:
+            prepared = _prepare(self._lane_form, self._parts, self.removed)
+        else:
+            prepared = _prepared(self._lane_form, tuple(self._parts))
         return prepared.request(table, key, self._values, returns="ALL_NEW", returns_on_failure=True)
 
 
 @lru_cache(maxsize=512)
-def _prepared(parts: tuple[str, ...]) -> PreparedUpdate:
-    return _prepare(parts, ())
+def _prepared(form: LaneForm, parts: tuple[str, ...]) -> PreparedUpdate:
+    return _prepare(form, parts, ())
 
 
-def _prepare(parts: Sequence[str], removed: Sequence[str]) -> PreparedUpdate:
+def lane_condition(form: LaneForm, lane: str, number: int | Slot, before: int | Slot | None) -> Condition:
+    """Return what a write requires of its lane."""
+    match form:
+        case "below":
+            return any_of(missing(lane), less_than(lane, number))
+        case "differs":
+            return differs(lane, number)
+        case "missing":
+            return missing(lane)
+        case "equals":
+            return equals(lane, before)
+
+
+def _prepare(form: LaneForm, parts: Sequence[str], removed: Sequence[str]) -> PreparedUpdate:
     lane, *rest = parts
     update = FlatUpdate().set("at", _AT).add("writes", 1).set(lane, _NUMBER)
-    unwritten = any_of(missing(lane), less_than(lane, _NUMBER))
+    number = _FIRST_PART + (form == "equals")
+    unwritten = lane_condition(form, lane, _NUMBER, Slot(_FIRST_PART))
     terms = [equals("rules", _RULES), equals("level", _LEVEL), unwritten]
-    number = _FIRST_PART
     for part, name in zip(rest[::2], rest[1::2], strict=True):
         slot = Slot(number)
         match part:

@@ -22,7 +22,7 @@ from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.buckets.bucket import Bucket, ShardState, decode_state
 from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.flat_update import FlatUpdate
-from solotable.systems.limiter.buckets.local_cache import CachedBucket, RateSample, live_lanes
+from solotable.systems.limiter.buckets.local_cache import CachedBucket, RateSample
 from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.table import limiter
@@ -213,8 +213,7 @@ def merge(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
     for name, meter in low.rules.meters.items():
         used[name] = _mean(meter, low.used[name], half.used[name], now)
     # A writer that got no response from the half that goes asks the one that stays.
-    live = live_lanes(half.lanes, now)
-    lanes = {name: written for name, written in live.items() if written > low.lanes.get(name, 0)}
+    lanes = {name: written for name, written in half.lanes.items() if written > low.lanes.get(name, 0)}
     merged = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes})
     update = FlatUpdate().set("level", level).set("at", now).add("writes", 1)
     update.set("expires", merged.expires(now, used))
