@@ -17,7 +17,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 from solotable.errors import DataError, EngineError, ServiceError, SolotableError, TransportError
 from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
@@ -25,6 +25,7 @@ from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 from .admin.entities import OnUnavailable, check_on_unavailable
 from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
 from .buckets.acquire import Grant, LimiterContext, acquire, adjust, give_back, merge
+from .buckets.targets import UnknownLimits
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
 
 ResultT = TypeVar("ResultT")
@@ -46,8 +47,12 @@ class AcquireRequest:
     on_unavailable: OnUnavailable | None = None
     #: What to take from other resources.
     also: Mapping[str, Mapping[str, Amount]] | None = None
+    #: "ignore" takes nothing from limits that do not exist, and logs their names.
+    unknown_limits: UnknownLimits = "raise"
 
     def __post_init__(self) -> None:
+        if self.unknown_limits not in get_args(UnknownLimits):
+            raise DataError(f'unknown_limits is "raise" or "ignore"; got {self.unknown_limits!r}.')
         if self.on_unavailable is not None:
             check_on_unavailable(self.on_unavailable)
         if self.also and self.resource in self.also:
@@ -172,6 +177,9 @@ class LeaseState:
         known = set[str]().union(*(grant.names(of) for grant in self._grants))
         if not known:
             return
+        if self._request.unknown_limits == "ignore" and (unknown := amounts.keys() - known):
+            self._ignore((of, name) for name in unknown)
+            amounts = {name: amount for name, amount in amounts.items() if name in known}
         pending, done = dict(self._pending.get(of, {})), self._consumed.get(of, {})
         for name, amount in amounts_by_limit(known, amounts, signed=True).items():
             taken = done.get(name, 0) + pending.get(name, 0)
@@ -195,7 +203,7 @@ class LeaseState:
         request = self._request
         # Limits of the call are those of its resource.
         limits = request.limits if request.resource in amounts else None
-        return acquire(self._context, request.entity, amounts, limits)
+        return acquire(self._context, request.entity, amounts, limits, unknown_limits=request.unknown_limits)
 
     def _open(self, grant: Grant | None) -> None:
         self._is_open = True
@@ -211,10 +219,20 @@ class LeaseState:
     def _add(self, grant: Grant) -> None:
         self._grants.append(grant)
         self._count(grant.amounts)
+        if grant.ignored:
+            self._ignore(grant.ignored)
         if grant.exceeded:
             self._call(self._context.on_soft_limit, list(grant.exceeded))
         if grant.spared is not None:
             self._call(self._context.on_shadow_refusal, grant.spared)
+
+    def _ignore(self, limits: Iterable[tuple[str, str]]) -> None:
+        """Log limits that do not exist, each of an entity once a minute."""
+        warned, entity = self._context.warned, self._request.entity
+        for resource, name in limits:
+            if warned.get((entity, resource, name)) is None:
+                warned.put((entity, resource, name), True)
+                log.warning("%r has no limit %r for %r; nothing was taken from it.", entity, name, resource)
 
     def _call(self, callback: Callable[[Any], Any] | None, given: Any) -> None:
         """Call a callback of the limiter's owner; the call that it is about never fails by it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Self, TypedDict
 
 from solotable import Actor
-from solotable.cache import CacheStats
+from solotable.cache import CacheStats, TTLCache
 from solotable.errors import DataError, SolotableError
 from solotable.flow import AsyncEngine, Engine, Flow, Scope, is_amazon
 
@@ -27,6 +27,8 @@ from .lease import AcquireRequest
 log = logging.getLogger("solotable.limiter")
 #: DynamoDB: a partition takes 1,000 writes per second; a split has to be done before that.
 _AMAZON_SHARD_ABOVE = 700
+#: For this time a limit that an entity does not have is not logged again.
+_WARNING_SECONDS = 60.0
 
 
 class LimiterOptions(TypedDict, total=False):
@@ -81,6 +83,7 @@ class LimiterCore:
                 highest_level=most_shards.bit_length() - 1,
             ),
             cache=LimitsCache(cache_seconds, scope.clock),
+            warned=TTLCache(ttl_seconds=_WARNING_SECONDS, max_size=1000, clock=scope.clock),
             limits=limits_of(given) if given else (),
             on_unavailable=on_unavailable,
             on_soft_limit=on_soft_limit,

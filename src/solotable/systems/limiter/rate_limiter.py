@@ -18,6 +18,7 @@ from .admin import audit as audit_trail
 from .admin import registry, resolve
 from .admin.entities import OnUnavailable
 from .admin.limits import Amount, Limit
+from .buckets.targets import UnknownLimits
 from .lease import AcquireRequest, AsyncLease, Lease
 from .operations import LimiterCore, LimiterOptions
 from .table import limiter
@@ -106,13 +107,15 @@ class Limiter(LimiterCore):
         also: Mapping[str, Mapping[str, Amount]] | None = None,
         limits: Iterable[Limit] | None = None,
         on_unavailable: OnUnavailable | None = None,
+        unknown_limits: UnknownLimits = "raise",
     ) -> Lease:
         """Return a lease: its `with` block takes tokens from every limit that is named, or from none.
 
         `also` takes from other resources too, all or none. `limits` replace the stored ones of `resource`.
+        `unknown_limits="ignore"` takes nothing from a limit that does not exist, and logs its name.
         Raises RateLimitExceeded, or NeverSatisfiable or EntityDenied if waiting does not help.
         """
-        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also)
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also, unknown_limits)
         return Lease(self._engine, self._context, request)
 
     def ping(self, timeout: float = 1.0) -> bool:
@@ -181,13 +184,15 @@ class AsyncLimiter(LimiterCore):
         also: Mapping[str, Mapping[str, Amount]] | None = None,
         limits: Iterable[Limit] | None = None,
         on_unavailable: OnUnavailable | None = None,
+        unknown_limits: UnknownLimits = "raise",
     ) -> AsyncLease:
         """Return a lease: its `async with` block takes tokens from every limit that is named, or from none.
 
         `also` takes from other resources too, all or none. `limits` replace the stored ones of `resource`.
+        `unknown_limits="ignore"` takes nothing from a limit that does not exist, and logs its name.
         Raises RateLimitExceeded, or NeverSatisfiable or EntityDenied if waiting does not help.
         """
-        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also)
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable, also, unknown_limits)
         return AsyncLease(self._engine, self._context, request)
 
     async def ping(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time

@@ -26,7 +26,7 @@ from solotable.systems.limiter.errors import (
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
 from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, settle, take
-from .targets import Consume, LimiterContext, Target, Targets, find_targets
+from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
 
 __all__ = ["Decision", "Grant", "LimiterContext", "acquire", "adjust", "check", "give_back", "merge"]
@@ -49,6 +49,8 @@ class Grant:
     spared: SolotableError | None = None
     #: The names of limits that are not enforced, for each bucket.
     lenient: tuple[frozenset[str], ...] = ()
+    #: Pairs of a resource and a limit that it does not have.
+    ignored: tuple[tuple[str, str], ...] = ()
 
     def statuses(self, now: int) -> list[LimitStatus]:
         """Return the status of every limit after the charge."""
@@ -87,13 +89,20 @@ class Decision:
 
 
 def acquire(
-    context: LimiterContext, entity: str, consume: Consume, limits: Iterable[Limit] | None = None
+    context: LimiterContext,
+    entity: str,
+    consume: Consume,
+    limits: Iterable[Limit] | None = None,
+    *,
+    unknown_limits: UnknownLimits = "raise",
 ) -> Flow[Grant]:
     """Take tokens from every limit of a call, or raise RateLimitExceeded and take none."""
     given = None if limits is None else tuple(limits)
     for attempt in range(_ROUNDS):
         # Limits that are older than the bucket's are read again once; then they are final.
-        found = yield from find_targets(context, entity, consume, given, final=attempt > 0)
+        found = yield from find_targets(
+            context, entity, consume, given, final=attempt > 0, unknown_limits=unknown_limits
+        )
         outcome = yield from _take_all(context.writer, found)
         if isinstance(outcome, Grant):
             return outcome
@@ -132,7 +141,7 @@ def _take_all(writer: BucketWriter, found: Targets) -> Flow[Grant | RateLimitExc
         return (yield from _exceeded(writer, found, target, outcome, begun))
     lenient = tuple(target.lenient for target in found.buckets)
     spared = found.spared or notes.spared()
-    return Grant(tuple(done), found.amounts, tuple(notes.exceeded), spared, lenient)
+    return Grant(tuple(done), found.amounts, tuple(notes.exceeded), spared, lenient, found.ignored)
 
 
 class _Notes:

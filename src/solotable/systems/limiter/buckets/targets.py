@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
+from solotable.cache import TTLCache
 from solotable.errors import DataError, SolotableError
 from solotable.flow import Flow
 from solotable.systems.limiter.admin.entities import EVERY_LIMIT, Mode, OnUnavailable
@@ -44,6 +45,8 @@ MOST_RESOURCES = 10
 
 #: What a call takes from each resource.
 Consume = Mapping[str, Mapping[str, Amount]]
+#: What happens to the name of a limit that neither the entity nor its parent has.
+UnknownLimits = Literal["raise", "ignore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class LimiterContext:
 
     writer: BucketWriter
     cache: LimitsCache
+    #: Names of limits that were ignored and logged lately: entity, resource and limit.
+    warned: TTLCache[tuple[str, str, str], bool]
     limits: Limits = ()
     on_unavailable: OnUnavailable = "block"
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
@@ -121,12 +126,14 @@ class Target:
 class Targets:
     """The buckets of a call in the order of their charges, and what it takes from each resource.
 
-    `spared` is the first error that a level in shadow mode does not raise.
+    `spared` is the first error that a level in shadow mode does not raise. `ignored` are pairs of a resource
+    and a limit that it does not have.
     """
 
     buckets: tuple[Target, ...]
     amounts: Mapping[str, Mapping[str, int]]
     spared: SolotableError | None = None
+    ignored: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,7 @@ def find_targets(
     *,
     final: bool = False,
     check: bool = True,
+    unknown_limits: UnknownLimits = "raise",
 ) -> Flow[Targets]:
     """Return the buckets of a call; raise if the entity is denied, or if a limit never holds so much.
 
@@ -166,9 +174,13 @@ def find_targets(
     found: list[Target] = []
     amounts: dict[str, Mapping[str, int]] = {}
     spared: SolotableError | None = None
-    for resource, wanted in consume.items():
+    ignored: tuple[tuple[str, str], ...] = ()
+    for resource, named in consume.items():
         sides = yield from _sides(context, entity, resource, given, check=check)
-        given = None
+        given, wanted = None, named
+        if unknown_limits == "ignore" and (unknown := _unknown(sides, named)):
+            ignored += tuple((resource, name) for name in unknown)
+            wanted = {name: amount for name, amount in named.items() if name not in unknown}
         asked = _amounts(sides, wanted)
         is_metered = sides and all(side.rules is not None for side in sides)
         amounts[resource] = asked if is_metered else _metered(sides, asked)
@@ -179,7 +191,7 @@ def find_targets(
                 target, never = _target(context, side, side.rules, resource, asked, final=final)
                 found.append(target)
                 spared = spared or never
-    return Targets(tuple(found), amounts, spared)
+    return Targets(tuple(found), amounts, spared, ignored)
 
 
 def effective_of(context: LimiterContext, entity: str, resource: str) -> Flow[EffectiveLimits]:
@@ -265,6 +277,13 @@ def _reset(limit: Limit, resets: tuple[tuple[str, int], ...]) -> Limit:
     """Return a limit with the time of its last reset."""
     times = [at for name, at in resets if name in (limit.name, EVERY_LIMIT)]
     return replace(limit, reset_at=max(times)) if times else limit
+
+
+def _unknown(sides: list[_Side], wanted: Mapping[str, Amount]) -> list[str]:
+    """Return the names that no side has; none if no limits say which names exist."""
+    if not sides or any(side.mode == "disabled" and not side.names for side in sides):
+        return []
+    return [name for name in wanted if not any(name in side.names for side in sides)]
 
 
 def _amounts(sides: list[_Side], wanted: Mapping[str, Amount]) -> dict[str, int]:

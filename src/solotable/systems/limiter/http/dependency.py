@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from solotable.errors import SolotableError
 from solotable.systems.limiter.admin.entities import OnUnavailable
 from solotable.systems.limiter.admin.limits import Amount
+from solotable.systems.limiter.buckets.targets import UnknownLimits
 from solotable.systems.limiter.lease import AsyncLease
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import authenticate
@@ -44,10 +45,12 @@ def rate_limited(
     resource: str | Callable[[Request], str] = "http",
     consume: Mapping[str, Amount] | Callable[[Request], Mapping[str, Amount]] | None = None,
     on_unavailable: OnUnavailable | None = None,
+    unknown_limits: UnknownLimits = "ignore",
 ) -> Dependency:
     """Return a dependency that takes tokens for a route and provides the lease.
 
-    Call `limit_problems(app)` once, so that the app responds to refusals.
+    Call `limit_problems(app)` once, so that the app responds to refusals. `unknown_limits` "ignore" admits a
+    client whose limits lack a name of `consume`, without a charge for it.
     """
     wanted = {"rpm": 1} if consume is None else consume
 
@@ -60,6 +63,7 @@ def rate_limited(
             resource if isinstance(resource, str) else resource(request),
             wanted if isinstance(wanted, Mapping) else wanted(request),
             on_unavailable=on_unavailable,
+            unknown_limits=unknown_limits,
         )
         clients_error: Exception | None = None
         async with lease:

@@ -17,6 +17,7 @@ from typing import Any
 
 from solotable.systems.limiter.admin.entities import OnUnavailable
 from solotable.systems.limiter.admin.limits import Amount
+from solotable.systems.limiter.buckets.targets import UnknownLimits
 from solotable.systems.limiter.lease import AsyncLease
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 
@@ -35,10 +36,11 @@ class RateLimitMiddleware:
     """Takes tokens for each HTTP request, or responds with 429, 422 or 503.
 
     `entity`, `resource` and `consume` may be functions of the ASGI scope; an entity of None is not limited.
-    `limiter` may be a function, too, if it is opened later than the middleware is made.
+    `limiter` may be a function, too, if it is opened later than the middleware is made. `unknown_limits`
+    "ignore" admits a client whose limits lack a name of `consume`, without a charge for it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each option by name and with a default
         self,
         app: AsgiApp,
         limiter: AsyncLimiter | Callable[[AsgiScope], AsyncLimiter],
@@ -48,6 +50,7 @@ class RateLimitMiddleware:
         consume: Mapping[str, Amount] | Callable[[AsgiScope], Mapping[str, Amount]] | None = None,
         give_back_on: Collection[int] = (),
         on_unavailable: OnUnavailable | None = None,
+        unknown_limits: UnknownLimits = "ignore",
     ) -> None:
         self._app = app
         self._limiter = limiter
@@ -56,6 +59,7 @@ class RateLimitMiddleware:
         self._consume = {"rpm": 1} if consume is None else consume
         self._give_back_on = frozenset(give_back_on)
         self._on_unavailable = on_unavailable
+        self._unknown_limits = unknown_limits
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request; other protocols than HTTP pass."""
@@ -101,6 +105,7 @@ class RateLimitMiddleware:
             self._resource if isinstance(self._resource, str) else self._resource(scope),
             self._consume if isinstance(self._consume, Mapping) else self._consume(scope),
             on_unavailable=self._on_unavailable,
+            unknown_limits=self._unknown_limits,
         )
 
 
