@@ -183,8 +183,9 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
         write.at_most("at", now + TOLERATED_SKEW)
     write.set("expires", state.expires(now, used))
     # S1.10: consumption has its own counter and is never derived from what is left.
-    for name, amount in charge.amounts.items():
-        write.add(rules.meters[name].consumed, amount)
+    if charge.counts:
+        for name, amount in charge.amounts.items():
+            write.add(rules.meters[name].consumed, amount)
     write.removed = state.former_lanes
     return write
 
