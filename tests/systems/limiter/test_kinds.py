@@ -64,6 +64,25 @@ def test_a_told_time_is_admitted_and_one_microsecond_before_it_is_not(
         assert ours.available("u", "r")["x"] <= 5 - amount
 
 
+@pytest.mark.parametrize("limit", KINDS, ids=str)
+def test_a_limit_is_untouched_when_its_status_says_so(place: Place, mode: str, limit: Limit) -> None:
+    ours = either(place, mode, limits=[limit], remember_rejections=0)
+    assert ours.statuses("u", "r")[0].reset_after_seconds == 0
+    place.clock.seconds += 1234.5
+    with ours.acquire("u", "r", {"x": 4}) as lease:
+        (after,) = lease.statuses
+    with pytest.raises(RateLimitExceeded) as refused:
+        take(ours, 2)
+    (stored,) = ours.statuses("u", "r")
+    assert after.reset_after_seconds == stored.reset_after_seconds
+    assert refused.value.statuses[0].reset_after_seconds == stored.reset_after_seconds
+    full = now(place) + round(stored.reset_after_seconds * SECOND)
+    at(place, full - 1)
+    assert ours.available("u", "r")["x"] < 5
+    at(place, full)
+    assert ours.available("u", "r")["x"] == 5
+
+
 def test_a_mix_of_kinds_is_charged_in_one_write(place: Place, mode: str) -> None:
     limits = [
         Limit.per_minute("bucket", 10),

@@ -39,6 +39,8 @@ class LimitStatus:
     retry_after_seconds: float
     #: Whether exceeding it refuses the call: not if it is soft, or its level in shadow mode.
     enforced: bool = True
+    #: The seconds until the limit is untouched again, if nothing else is taken.
+    reset_after_seconds: float = 0.0
 
     @property
     def requested(self) -> int | float:

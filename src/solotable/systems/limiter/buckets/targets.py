@@ -38,6 +38,7 @@ from .charge import ChargeRefused
 from .charge_request import Charge
 from .local_cache import CachedBucket
 from .shards import statuses as shard_statuses
+from .shards import whole_state
 from .writer import BucketWriter
 
 #: The most resources of one call.
@@ -84,21 +85,29 @@ class Target:
         rules = self.charge.rules
         is_current = state is not None and state.text == rules.text
         for name, meter in rules.meters.items():
-            available = None
+            available, reset = None, 0.0
             if state is not None and is_current:
                 available = meter.tokens(state.used[name], now) // MILLI
+                reset = meter.wait(state.used[name], now, meter.depth) / MICROSECONDS
             wait = 0.0 if refused is None else refused.wait(name) / MICROSECONDS
-            yield self.status(name, available, wait)
+            yield self.status(name, available, wait, reset)
 
     def stored_statuses(self, now: int) -> Iterator[LimitStatus]:
         """Return the status of every limit by all shards, as they were read."""
+        rules = self.charge.rules
+        whole = whole_state(self.bucket, rules, now)
         for name, (available, wait) in shard_statuses(self.bucket, self.charge, now).items():
+            meter, reset = rules.meters[name], 0
+            if whole is not None:
+                reset = meter.wait(whole.used[name], now, meter.depth)
             if name in self.skipped:
                 yield replace(self.never(name), available=available // MILLI)
             else:
-                yield self.status(name, available // MILLI, wait / MICROSECONDS)
+                yield self.status(name, available // MILLI, wait / MICROSECONDS, reset / MICROSECONDS)
 
-    def status(self, name: str, available: int | None, retry_after_seconds: float) -> LimitStatus:
+    def status(
+        self, name: str, available: int | None, retry_after_seconds: float, reset_after_seconds: float = 0.0
+    ) -> LimitStatus:
         """Return the status of one limit."""
         return LimitStatus(
             entity=self.bucket.entity,
@@ -108,6 +117,7 @@ class Target:
             requested_milli=self.charge.amounts.get(name, 0) or self.skipped.get(name, 0),
             retry_after_seconds=retry_after_seconds,
             enforced=name not in self.lenient,
+            reset_after_seconds=reset_after_seconds,
         )
 
     def never(self, name: str) -> LimitStatus:

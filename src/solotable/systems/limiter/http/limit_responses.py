@@ -83,7 +83,7 @@ def problem_response(error: Exception) -> ProblemResponse:
 def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
     """Return the X-RateLimit headers: of the tightest limit, and of each limit by name if there are several.
 
-    `Reset` is the number of seconds until the limit is full, rounded up.
+    `Reset` is the number of seconds until the limit is untouched again, rounded up.
     """
     found: dict[str, LimitStatus] = {}
     for status in statuses:
@@ -106,9 +106,8 @@ def _headroom(status: LimitStatus) -> tuple[bool, Fraction]:
 
 def _headers(status: LimitStatus, suffix: str) -> dict[str, str]:
     limit, available = status.limit, status.available or 0
-    used = limit.capacity - available
     return {
         f"x-ratelimit-limit{suffix}": str(limit.capacity),
         f"x-ratelimit-remaining{suffix}": str(max(0, available)),
-        f"x-ratelimit-reset{suffix}": str(math.ceil(Fraction(used * limit.period_seconds, limit.refill))),
+        f"x-ratelimit-reset{suffix}": str(math.ceil(status.reset_after_seconds)),
     }

@@ -9,7 +9,7 @@ from .read import read_shards
 from .reshard import merge, read_whole, split
 from .settle import TakenTokens, charge_one, settle
 from .take import take
-from .totals import plan_settlement, statuses
+from .totals import plan_settlement, statuses, whole_state
 from .tree import surviving_shard
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "statuses",
     "surviving_shard",
     "take",
+    "whole_state",
 ]

@@ -72,6 +72,8 @@ def whole_state(bucket: CachedBucket, rules: Rules, now: int) -> ShardState | No
 
 
 def _whole(states: list[ShardState], rules: Rules, now: int) -> ShardState:
+    if len(states) == 1 and states[0].level == 0:
+        return states[0]
     known = sum(1 << HIGHEST_LEVEL >> state.level for state in states)
     used = {}
     for name, meter in rules.meters.items():
@@ -81,6 +83,8 @@ def _whole(states: list[ShardState], rules: Rules, now: int) -> ShardState:
 
 
 def _alone(state: ShardState, rules: Rules, now: int) -> ShardState:
+    if state.level == 0:
+        return state
     used = {
         name: meter.used_for(meter.credits(state.used[name], now) >> state.level, now)
         for name, meter in rules.meters.items()
