@@ -231,7 +231,8 @@ def test_a_table_that_does_not_answer_is_a_503_or_allowed(
         answer = api.ask("POST", "/acquire", "APP", json=body)
         monkeypatch.undo()
         if choice == "allow":
-            assert answer.json() == {"limited": False, "lease": None, "limits": []}
+            assert answer.json()["limited"] is False
+            assert answer.json()["lease"] is None
         else:
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
             assert "route" not in answer.text

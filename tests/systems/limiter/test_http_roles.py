@@ -18,10 +18,11 @@ from .api import MODEL, OPERATIONS, ROLES, Api, made_app, running
 G = {"GLOBAL_OPERATOR"}
 O = G | {"OPERATOR"}  # noqa: E741 - as in the requirements
 A = O | {"APP"}
-#: The endpoints of system 1 as they are written in the requirements.
+#: The endpoints of system 1 as they are written in the requirements, and those of operators since.
 WRITTEN = {
     "POST /v1/chat/completions": A,
     "POST /acquire": A,
+    "POST /check": A,
     "PATCH /leases/{lease_id}": A,
     "DELETE /leases/{lease_id}": A,
     "GET /api/dashboard/availability/{entity}": A,
@@ -30,6 +31,10 @@ WRITTEN = {
     "GET /api/entities/{entity}": O,
     "DELETE /api/entities/{entity}": O,
     "GET /api/entities/{entity}/children": O,
+    "PUT /api/entities/{entity}/parent": O,
+    "PUT /api/entities/{entity}/mode": O,
+    "POST /api/entities/{entity}/reset": O,
+    "POST /api/entities/{entity}/top-up": O,
     "GET /api/limits/{entity}": O,
     "PUT /api/limits/{entity}": O,
     "DELETE /api/limits/{entity}": O,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -98,10 +98,12 @@ class StoredLease(FlatEntity, table=table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquiredLease:
-    """The result of an acquire: the lease, None if the table was unavailable, and every limit."""
+    """The result of an acquire: the lease, None without limits or without the table, and every limit."""
 
     lease: StoredLease | None
     statuses: list[LimitStatus]
+    exceeded: list[LimitStatus] = field(default_factory=list)
+    shadow_refusal: SolotableError | None = None
     #: Whether the lease with this key existed already.
     repeated: bool = False
 
@@ -138,7 +140,7 @@ class HttpLeases:
             # An exception in the block gives the tokens back.
             async with lease:
                 if lease.grant is None:
-                    return AcquiredLease(lease=None, statuses=[])
+                    return AcquiredLease(lease=None, statuses=[], shadow_refusal=lease.shadow_refusal)
                 new = self._new(lease_id, request, lease.grant)
                 try:
                     if existing is None:
@@ -155,7 +157,12 @@ class HttpLeases:
             return _repeat(await self.get(lease_id), request)
         if unknown is not None:
             raise unknown
-        return AcquiredLease(lease=stored, statuses=lease.statuses)
+        return AcquiredLease(
+            lease=stored,
+            statuses=lease.statuses,
+            exceeded=lease.exceeded,
+            shadow_refusal=lease.shadow_refusal,
+        )
 
     async def get(self, lease_id: str) -> StoredLease:
         """Return a lease, ended or not, or raise NotFound."""

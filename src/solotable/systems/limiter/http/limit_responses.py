@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from solotable.systems.limiter.errors import (
+    EntityDenied,
     LimiterUnavailable,
     LimitStatus,
     NeverSatisfiable,
@@ -22,7 +23,7 @@ from solotable.systems.limiter.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 #: The errors with their own response; every other one is the application's.
-LIMIT_ERRORS = (RateLimitExceeded, NeverSatisfiable, LimiterUnavailable)
+LIMIT_ERRORS = (RateLimitExceeded, NeverSatisfiable, EntityDenied, LimiterUnavailable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,19 @@ def problem_response(error: Exception) -> ProblemResponse:
             title="More than the limit ever holds",
             detail=str(error),
             members={"limit": error.limit.as_dict()},
+        )
+    if isinstance(error, EntityDenied):
+        return ProblemResponse(
+            status=403,
+            slug="entity-denied",
+            title="Denied by an operator",
+            detail=str(error),
+            members={
+                "entity": error.entity,
+                "resource": error.resource,
+                "since": None if error.since is None else error.since.isoformat().replace("+00:00", "Z"),
+                "limit": None if error.limit is None else error.limit.name,
+            },
         )
     return ProblemResponse(
         status=503,

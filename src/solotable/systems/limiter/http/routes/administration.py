@@ -8,11 +8,11 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException
 
 from solotable.systems.limiter.admin.entities import StoredLimits
-from solotable.web import Page, Paging
+from solotable.web import CurrentPrincipal, Page, Paging
 
 from .access import OPERATORS, allow
-from .bodies import EntityBody, EntityOut
-from .dependencies import EntityPath, LimiterDep, OneResource, ResourcePath
+from .bodies import EntityBody, EntityOut, ModeBody, ParentBody, ResetBody, TopUpBody, TopUpOut
+from .dependencies import EntityPath, Idempotency, LimiterDep, OneResource, ResourcePath
 from .limit_bodies import EffectiveOut, EntityLimitsOut, LevelOut, LimitsBody, SystemBody
 
 router = APIRouter()
@@ -54,6 +54,42 @@ async def list_children(entity: EntityPath, limiter: LimiterDep, paging: Paging)
     return Page[EntityOut].of(found, EntityOut.model_validate)
 
 
+@router.put("/api/entities/{entity}/parent", tags=["entities"], **allow(*OPERATORS))
+async def set_parent(entity: EntityPath, body: ParentBody, limiter: LimiterDep) -> EntityOut:
+    """Give an entity another parent, or none."""
+    changed = await limiter.set_parent(entity, body.parent, cascade=body.cascade)
+    return EntityOut.model_validate(changed)
+
+
+@router.put("/api/entities/{entity}/mode", tags=["limits"], **allow(*OPERATORS))
+async def set_mode(
+    entity: EntityPath, body: ModeBody, limiter: LimiterDep, resource: OneResource = None
+) -> LevelOut:
+    """Deny an entity, let it bypass its limits, or set how its own limits apply; the limits stay."""
+    return LevelOut.of(await limiter.set_mode(entity, body.mode, resource=resource))
+
+
+@router.post("/api/entities/{entity}/reset", tags=["limits"], status_code=204, **allow(*OPERATORS))
+async def reset(entity: EntityPath, body: ResetBody, limiter: LimiterDep) -> None:
+    """Make limits of an entity full again."""
+    await limiter.reset(entity, resource=body.resource, limits=body.limits)
+
+
+@router.post("/api/entities/{entity}/top-up", tags=["limits"], **allow(*OPERATORS))
+async def top_up(
+    entity: EntityPath,
+    body: TopUpBody,
+    limiter: LimiterDep,
+    principal: CurrentPrincipal,
+    key: Idempotency = None,
+) -> TopUpOut:
+    """Add tokens to limits of an entity, up to their capacity."""
+    # Each caller chooses its own keys, so two may choose the same.
+    own = None if key is None else f"{principal.id} {key}"
+    available = await limiter.top_up(entity, body.resource, body.tokens, key=own)
+    return TopUpOut(entity=entity, resource=body.resource, available=available)
+
+
 @router.get("/api/limits/{entity}", tags=["limits"], **allow(*OPERATORS))
 async def get_limits(
     entity: EntityPath, limiter: LimiterDep, resource: OneResource = None
@@ -73,7 +109,7 @@ async def set_limits(
     entity: EntityPath, body: LimitsBody, limiter: LimiterDep, resource: OneResource = None
 ) -> LevelOut:
     """Set the limits of an entity, for a resource or for all without their own."""
-    stored = await limiter.set_limits(body.content(), entity=entity, resource=resource)
+    stored = await limiter.set_limits(body.content(), entity=entity, resource=resource, mode=body.mode)
     return LevelOut.of(stored)
 
 
@@ -92,7 +128,7 @@ async def get_system(limiter: LimiterDep) -> LevelOut:
 @router.put(SYSTEM, tags=["defaults"], **allow(*OPERATORS))
 async def set_system(body: SystemBody, limiter: LimiterDep) -> LevelOut:
     """Set the system's limits, and what happens when the table is unavailable."""
-    stored = await limiter.set_limits(body.content(), on_unavailable=body.on_unavailable)
+    stored = await limiter.set_limits(body.content(), on_unavailable=body.on_unavailable, mode=body.mode)
     return LevelOut.of(stored)
 
 
@@ -111,7 +147,7 @@ async def get_resource(resource: ResourcePath, limiter: LimiterDep) -> LevelOut:
 @router.put(RESOURCES, tags=["defaults"], **allow(*OPERATORS))
 async def set_resource(resource: ResourcePath, body: LimitsBody, limiter: LimiterDep) -> LevelOut:
     """Set the limits of a resource, for every entity without its own."""
-    return LevelOut.of(await limiter.set_limits(body.content(), resource=resource))
+    return LevelOut.of(await limiter.set_limits(body.content(), resource=resource, mode=body.mode))
 
 
 @router.delete(RESOURCES, status_code=204, tags=["defaults"], **allow(*OPERATORS))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, model_validator
 
-from solotable.systems.limiter.admin.entities import OnUnavailable
+from solotable.systems.limiter.admin.entities import Mode, OnUnavailable
 from solotable.systems.limiter.admin.limits import (
     MOST_LIMITS,
     MOST_TOKENS,
 )
+from solotable.systems.limiter.buckets.acquire import Decision
+from solotable.systems.limiter.buckets.targets import MOST_RESOURCES
 from solotable.systems.limiter.errors import LimitStatus
 from solotable.systems.limiter.http.http_leases import AcquiredLease, StoredLease
 
@@ -36,6 +38,7 @@ _LEASE = {
     "entity": "user-1",
     "resource": "gpt-4",
     "consumed": {"rpm": 1, "tpm": 500},
+    "also": {},
     "ended": None,
     "expires": _TIME,
     "version": 1,
@@ -45,11 +48,12 @@ _LEASE = {
 Tokens = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
 #: In responses: whole if possible.
 Number = int | float
-Amounts = Annotated[
-    dict[Annotated[str, Field(pattern=LIMIT)], Tokens], Field(min_length=1, max_length=MOST_LIMITS)
-]
+LimitText = Annotated[str, Field(pattern=LIMIT)]
+Amounts = Annotated[dict[LimitText, Tokens], Field(min_length=1, max_length=MOST_LIMITS)]
 EntityText = Annotated[str, Field(pattern=ENTITY)]
 ResourceText = Annotated[str, Field(pattern=RESOURCE)]
+#: What to take from other resources.
+Also = Annotated[dict[ResourceText, Amounts], Field(max_length=MOST_RESOURCES - 1)]
 Plain = str | int | float | bool | None
 
 
@@ -82,8 +86,20 @@ class AcquireBody(BaseModel):
     entity: EntityText
     resource: ResourceText
     consume: Amounts
+    also: Also | None = None
     limits: LimitList | None = None
     on_unavailable: OnUnavailable | None = None
+
+
+class CheckBody(BaseModel):
+    """What an acquire would take."""
+
+    model_config = request({"entity": "user-1", "resource": "gpt-4", "consume": {"rpm": 1}})
+
+    entity: EntityText
+    resource: ResourceText
+    consume: Amounts
+    also: Also | None = None
 
 
 class AdjustBody(BaseModel):
@@ -91,7 +107,14 @@ class AdjustBody(BaseModel):
 
     model_config = request({"consumed": {"tpm": 812}})
 
-    consumed: Amounts
+    consumed: Annotated[dict[LimitText, Tokens], Field(max_length=MOST_LIMITS)] = {}
+    also: Also | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.consumed and not self.also:
+            raise ValueError("consumed or also is needed")
+        return self
 
 
 class LeaseOut(BaseModel):
@@ -103,6 +126,7 @@ class LeaseOut(BaseModel):
     entity: str
     resource: str
     consumed: dict[str, Number]
+    also: dict[str, dict[str, Number]] = {}
     ended: datetime | None = None
     expires: datetime
     version: int
@@ -110,17 +134,25 @@ class LeaseOut(BaseModel):
     @classmethod
     def of(cls, lease: StoredLease) -> Self:
         """Return the body of a lease."""
-        return cls(**{**lease.model_dump(include=set(cls.model_fields)), "consumed": lease.tokens})
+        tokens = {"consumed": lease.tokens, "also": lease.also_tokens}
+        return cls(**{**lease.model_dump(include=set(cls.model_fields)), **tokens})
 
 
 class AcquireOut(BaseModel):
-    """A lease, null if the table was unavailable and that is allowed, and the limits after it."""
+    """A lease, and the limits after it; null if the entity is not limited, or the table was unavailable.
 
-    model_config = response({"limited": True, "lease": _LEASE, "limits": [_STATUS]})
+    `exceeded` are soft limits, `shadow_refusal` is what a level in shadow mode would have refused.
+    """
+
+    model_config = response(
+        {"limited": True, "lease": _LEASE, "limits": [_STATUS], "exceeded": [], "shadow_refusal": None}
+    )
 
     limited: bool
     lease: LeaseOut | None = None
     limits: list[StatusOut]
+    exceeded: list[StatusOut] = []
+    shadow_refusal: str | None = None
 
     @classmethod
     def of(cls, acquired: AcquiredLease) -> Self:
@@ -129,6 +161,31 @@ class AcquireOut(BaseModel):
             limited=acquired.lease is not None,
             lease=None if acquired.lease is None else LeaseOut.of(acquired.lease),
             limits=[StatusOut.of(each) for each in acquired.statuses],
+            exceeded=[StatusOut.of(each) for each in acquired.exceeded],
+            shadow_refusal=None if acquired.shadow_refusal is None else str(acquired.shadow_refusal),
+        )
+
+
+class CheckOut(BaseModel):
+    """Whether an acquire would be admitted now, and every limit; `refusal` says why not."""
+
+    model_config = response(
+        {"admitted": True, "retry_after_seconds": 0, "refusal": None, "limits": [_STATUS]}
+    )
+
+    admitted: bool
+    retry_after_seconds: float
+    refusal: str | None = None
+    limits: list[StatusOut]
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        """Return the body of a decision."""
+        return cls(
+            admitted=decision.admitted,
+            retry_after_seconds=decision.retry_after_seconds,
+            refusal=None if decision.refusal is None else str(decision.refusal),
+            limits=[StatusOut.of(each) for each in decision.statuses],
         )
 
 
@@ -189,6 +246,51 @@ class EntityOut(BaseModel):
     metadata: dict[str, Any]
     created: datetime | None = None
     version: int
+
+
+class ParentBody(BaseModel):
+    """The parent of an entity, null for none; without `cascade` that does not change."""
+
+    model_config = request({"parent": "org-1", "cascade": True})
+
+    parent: EntityText | None
+    cascade: bool | None = None
+
+
+class ModeBody(BaseModel):
+    """How limits apply: `bypass` admits an entity without limits, `deny` refuses it; null is `enforce`."""
+
+    model_config = request({"mode": "enforce"})
+
+    mode: Mode | None
+
+
+class ResetBody(BaseModel):
+    """The limits to make full again; null is every limit, or every resource."""
+
+    model_config = request({"resource": "gpt-4", "limits": ["tpm"]})
+
+    resource: ResourceText | None = None
+    limits: Annotated[list[LimitText], Field(min_length=1, max_length=MOST_LIMITS)] | None = None
+
+
+class TopUpBody(BaseModel):
+    """The tokens to add to each limit, up to its capacity."""
+
+    model_config = request({"resource": "gpt-4", "tokens": {"tpm": 5000}})
+
+    resource: ResourceText
+    tokens: Amounts
+
+
+class TopUpOut(BaseModel):
+    """The available tokens after a top-up."""
+
+    model_config = response({"entity": "user-1", "resource": "gpt-4", "available": {"tpm": 9000}})
+
+    entity: str
+    resource: str
+    available: dict[str, int]
 
 
 class DashboardRow(BaseModel):

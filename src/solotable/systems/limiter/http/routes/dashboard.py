@@ -14,6 +14,7 @@ from solotable.systems.limiter.admin.names import LIMIT
 from solotable.systems.limiter.admin.namespaces import namespaces
 from solotable.systems.limiter.errors import LimitStatus, NoLimits
 from solotable.systems.limiter.http.bucket_feed import BucketFeed, StreamSettings, stream_events
+from solotable.systems.limiter.operations import fewest
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import DatabaseDep, Page, Paging
 
@@ -35,13 +36,8 @@ AmountTexts = Annotated[
 async def availability(entity: EntityPath, resource: ResourceQuery, limiter: LimiterDep) -> AvailabilityOut:
     """Return the available tokens of an entity; the fewer with a parent that is charged too."""
     statuses = await limiter.statuses(entity, resource)
-    available: dict[str, int] = {}
-    for each in statuses:
-        if each.available is not None:
-            name = each.limit.name
-            available[name] = min(each.available, available.get(name, each.available))
     limits = [StatusOut.of(each) for each in statuses]
-    return AvailabilityOut(entity=entity, resource=resource, available=available, limits=limits)
+    return AvailabilityOut(entity=entity, resource=resource, available=fewest(statuses), limits=limits)
 
 
 @router.get("/api/dashboard/wait-time/{entity}", tags=["dashboard"], **allow(*APPS))

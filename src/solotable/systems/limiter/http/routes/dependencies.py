@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated, cast
 
-from fastapi import Depends, HTTPException, Path, Query, Request
+from fastapi import Depends, Header, HTTPException, Path, Query, Request
 
 from solotable import AsyncDatabase
 from solotable.cache import TTLCache
@@ -35,6 +35,15 @@ LeasePath = Annotated[
 ResourceQuery = Annotated[str, Query(pattern=RESOURCE, examples=["gpt-4"])]
 OneResource = Annotated[str | None, Query(pattern=RESOURCE, description="Without it, all resources.")]
 OneEntity = Annotated[str | None, Query(pattern=ENTITY)]
+Idempotency = Annotated[
+    str | None,
+    Header(
+        alias="idempotency-key",
+        pattern=r"^[\x21-\x7e]{1,200}$",
+        description="The same key and body again, by the same caller, have no further effect; an acquire "
+        "returns the stored lease.",
+    ),
+]
 
 
 class NamespaceLimiters:

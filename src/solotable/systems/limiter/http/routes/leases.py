@@ -1,31 +1,21 @@
-"""`/acquire`, `/leases`: take tokens, and report afterwards what was needed."""
+"""`/acquire`, `/check`, `/leases`: take tokens, and report afterwards what was needed."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, HTTPException, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from solotable.systems.limiter.http.limit_responses import headers_of
 from solotable.systems.limiter.lease import AcquireRequest
 from solotable.web import CurrentPrincipal, IfMatch, etag
 
 from .access import APPS, OPERATORS, allow
-from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut
-from .dependencies import LeasePath, Leases
+from .bodies import AcquireBody, AcquireOut, AdjustBody, CheckBody, CheckOut, LeaseOut
+from .dependencies import Idempotency, LeasePath, Leases, LimiterDep
 from .limit_bodies import limits_of
 
 router = APIRouter(tags=["leases"])
-
-Idempotency = Annotated[
-    str | None,
-    Header(
-        alias="idempotency-key",
-        pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The same key and body again, by the same caller, return the stored lease and take "
-        "nothing.",
-    ),
-]
 
 
 @router.post("/acquire", status_code=201, **allow(*APPS))
@@ -40,7 +30,7 @@ async def acquire(
     if body.limits is not None and not principal.has(*OPERATORS):
         raise HTTPException(403, "Only operators may send limits.")
     request = AcquireRequest(
-        body.entity, body.resource, body.consume, limits_of(body.limits), body.on_unavailable
+        body.entity, body.resource, body.consume, limits_of(body.limits), body.on_unavailable, body.also
     )
     # Each caller chooses its own keys, so two may choose the same.
     acquired = await leases.acquire(request, key=None if key is None else f"{principal.id} {key}")
@@ -49,6 +39,12 @@ async def acquire(
         response.headers["etag"] = etag(acquired.lease.version)
         response.headers["location"] = f"/leases/{acquired.lease.lease_id}"
     return AcquireOut.of(acquired)
+
+
+@router.post("/check", **allow(*APPS))
+async def check(body: CheckBody, limiter: LimiterDep) -> CheckOut:
+    """Return whether an acquire would be admitted now; nothing is taken."""
+    return CheckOut.of(await limiter.check(body.entity, body.resource, body.consume, also=body.also))
 
 
 @router.get("/leases/{lease_id}", **allow(*APPS))
@@ -64,7 +60,7 @@ async def adjust_lease(
     lease_id: LeasePath, body: AdjustBody, leases: Leases, expected: IfMatch, response: Response
 ) -> LeaseOut:
     """Set what the call has consumed in all: the difference is taken, into debt too, or given back."""
-    found = await leases.adjust(lease_id, body.consumed, version=expected)
+    found = await leases.adjust(lease_id, body.consumed, also=body.also, version=expected)
     response.headers["etag"] = etag(found.version)
     return LeaseOut.of(found)
 

@@ -120,12 +120,16 @@ class ScheduleBody(BaseModel):
 
 
 class LimitsBody(BaseModel):
-    """The limits of a level, which replace its limits; with a schedule, those outside of its windows."""
+    """The limits of a level, which replace its limits; with a schedule, those outside of its windows.
 
-    model_config = request({"limits": _LIMITS})
+    Without `mode`, that does not change.
+    """
+
+    model_config = request({"limits": _LIMITS, "mode": "shadow"})
 
     limits: LimitList
     schedule: ScheduleBody | None = None
+    mode: Mode | None = None
 
     def content(self) -> list[Limit] | Schedule:
         """Return the limits, or the schedule."""
@@ -165,6 +169,7 @@ class SystemBody(BaseModel):
     limits: LimitList | None = None
     schedule: ScheduleBody | None = None
     on_unavailable: OnUnavailable | None = None
+    mode: Mode | None = None
 
     def content(self) -> list[Limit] | Schedule | None:
         """Return the limits, or the schedule."""
