@@ -230,7 +230,7 @@ def run_cms(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
 
 
 def run_limiter(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
-    """Our rate limiter beside zae-limiter, over local endpoints and in process."""
+    """Our rate limiter beside zae-limiter, `limits` and a Lua bucket: in process, over HTTP, on Redis."""
     print("rate limiters: acquires of two limits, all admitted; async is 16 callers on one loop", flush=True)
     found = limiter.measure(folder, quick=chosen.quick)
     say(f"  {name:<18}{version}" for name, version in found.versions.items())

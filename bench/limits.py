@@ -16,6 +16,9 @@ from bench.systems.limiter_rounds import KINDS
 
 OURS = "solotable"
 ZAE = "zae-limiter"
+#: Places where limiters are measured and not judged: a peer without durability, or without DynamoDB.
+IN_MEMORY = "memory"
+REDIS = "Redis"
 Outcome = Literal["reached", "not reached", "not judged"]
 
 #: In process: times the raw call, and times itself at the small size.
@@ -288,7 +291,7 @@ def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
     wire, on the same one.
     """
     verdicts = []
-    endpoints = [place for place in figures if place not in LIMITER_LIMITS]
+    endpoints = [place for place in figures if place not in (*LIMITER_LIMITS, IN_MEMORY, REDIS)]
     for place, limit in LIMITER_LIMITS.items():
         for kind, endpoint in product(KINDS, endpoints):
             ours = _limiter(figures, place, OURS, kind, "rate")

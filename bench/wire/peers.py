@@ -55,10 +55,10 @@ class Running:
     def settle(self) -> None:
         """Wait until it rests, a minute at most: it may still work on requests given up."""
         deadline = time.monotonic() + SETTLE_SECONDS
-        before = _processor_ticks(self.process.pid)
+        before = processor_ticks(self.process.pid)
         while time.monotonic() < deadline:
             time.sleep(0.1)
-            after = _processor_ticks(self.process.pid)
+            after = processor_ticks(self.process.pid)
             if after - before <= 1:
                 return
             before = after
@@ -281,7 +281,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _processor_ticks(pid: int) -> int:
+def processor_ticks(pid: int) -> int:
     """Return the processor time that a process has used; 0 where the system does not say it in /proc."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,21 @@ def test_the_table_has_a_line_for_each_limiter_in_each_place() -> None:
     assert "1,234 µs" in lines[1]
 
 
+def test_places_without_a_peer_of_dynamodb_are_shown_and_not_judged() -> None:
+    found: dict[str, Any] = {
+        "memory": {"solotable": both(9000, 100), "limits": {"sync": figures(90_000, 8)}},
+        "Redis": {"Lua bucket": {"sync": figures(9000, 90) | {"100 entities": {"rate": 1, "cpu_us": 2}}}},
+        "a server": {"zae-limiter": both(100, 2000), "solotable": both(500, 1000)},
+    }
+    assert not [what for what in outcomes(found) if "memory" in what or "Redis" in what]
+    assert len(list(limiter.table(found))) == 9
+
+
+def test_the_table_shows_the_servers_cpu_apart() -> None:
+    cells = {"sync": {"100 entities": {"rate": 10.0, "cpu_us": 20.0, "server_us": 30.0}}}
+    assert "10/s 20 + 30 µs" in list(limiter.table({"Redis": {"Lua bucket": cells}}))[1]
+
+
 def test_a_driver_that_stops_is_missing_with_its_last_words(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('no such limiter')"]
     with (
@@ -83,8 +99,10 @@ def test_a_driver_is_ready_when_it_says_its_version_and_ends_without_orders(tmp_
             process=process,
             log=tmp_path / "log",
             version=version,
+            server=os.getpid(),
         )
-        rate, cpu_us = driver.ask(100, 0.05)
-        assert rate > 1000
-        assert 0 < cpu_us < 1000
+        figure = driver.ask(100, 0.05)
+        assert figure["rate"] > 1000
+        assert 0 < figure["cpu_us"] < 1000
+        assert figure["server_us"] >= 0
     assert (version, process.returncode) == ("1.2", 0)

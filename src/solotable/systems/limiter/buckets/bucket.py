@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -31,6 +32,7 @@ TOLERATED_SKEW = 300 * MICROSECONDS
 HIGHEST_LEVEL = 6
 #: Attributes that are whole numbers, and prefixes of the names of others.
 _NUMBERS = ("level", "revision", "at", "writes", "shard", "expires", "split")
+_WHOLE: dict[str, Any] = {}
 _NUMBER_PREFIXES = ("used_", "half_", "consumed_", LANE)
 #: A shard of a split bucket is kept so much longer for each bit that its number is shorter.
 SHARD_GRACE_SECONDS = 2 * 3600
@@ -150,43 +152,60 @@ class ShardState:
 
 def decode_state(item: Item, now: int) -> ShardState:
     """Decode a stored item, or raise UnreadableBucket if it has another layout."""
-    used: dict[str, int] = {}
-    lanes: dict[str, int] = {}
-    former: dict[str, int] = {}
     try:
-        for name, value in item.items():
-            if name[:5] == "used_":
-                used[name[5:]] = int(value["N"])
-            elif name[0] == LANE:
-                (lanes if len(name) == 2 else former)[name] = int(value["N"])
+        text, level = item["rules"]["S"], int(item["level"]["N"])
+        past = item["past"]["S"] if "past" in item else ""
+        layout = _layout(text, past, tuple(item))
+        for name in layout.former_lanes:
+            int(item[name]["N"])
         state = ShardState(
-            level=int(item["level"]["N"]),
-            text=item["rules"]["S"],
+            level=level,
+            text=text,
             revision=int(item["revision"]["N"]),
-            used=used,
+            used={limit: int(item[name]["N"]) for limit, name in layout.used},
             at=int(item["at"]["N"]),
             writes=int(item["writes"]["N"]),
             seen=now,
-            lanes=lanes,
-            past=item["past"]["S"] if "past" in item else "",
-            **_decode_tree(item),
-            former_lanes=tuple(former),
+            lanes={name: int(item[name]["N"]) for name in layout.lanes},
+            past=past,
+            **(_decode_tree(item) if level else _WHOLE),
+            former_lanes=layout.former_lanes,
         )
-        limits = set(rules_from(state.text, state.revision).meters)
-        known = limits.union(rules_from(state.past, 0).meters) if state.past else limits
     except (KeyError, ValueError, DataError):
         raise unreadable(item) from None
-    if state.split and state.half.keys() != used.keys():
+    if state.split and state.half.keys() != state.used.keys():
         raise unreadable(item)
-    if not (limits <= used.keys() <= known and 0 <= state.level <= HIGHEST_LEVEL):
+    if not (layout.is_known and 0 <= level <= HIGHEST_LEVEL):
         raise unreadable(item)
     return state
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which attributes of a bucket's item hold what; whether it has those of its limits and no others."""
+
+    used: tuple[tuple[str, str], ...]
+    lanes: tuple[str, ...]
+    former_lanes: tuple[str, ...]
+    is_known: bool
+
+
+# An item keeps its attributes from one write to the next.
+@lru_cache(maxsize=1024)
+def _layout(text: str, past: str, names: tuple[str, ...]) -> _Layout:
+    used = {name[5:]: name for name in names if name.startswith("used_")}
+    limits = set(rules_from(text, 0).meters)
+    known = limits.union(rules_from(past, 0).meters) if past else limits
+    return _Layout(
+        tuple(used.items()),
+        tuple(name for name in names if name[0] == LANE and len(name) == 2),
+        tuple(name for name in names if name[0] == LANE and len(name) != 2),
+        limits <= used.keys() <= known,
+    )
+
+
 def _decode_tree(item: Item) -> dict[str, Any]:
     """Decode what only a split bucket has."""
-    if item["level"]["N"] == "0":
-        return {}
     found: dict[str, Any] = {"shard": int(item["shard"]["N"])}
     if "expires" in item:
         found["expires_at"] = int(item["expires"]["N"])

@@ -49,6 +49,8 @@ class Charge:
     final: bool = False
     #: By limit, the period in which what is given back was taken; without one, the current period.
     periods: Mapping[str, int] = field(default_factory=dict)
+    #: By level: a charge is checked against what is remembered, then built.
+    _costs: dict[int, Mapping[str, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def gives_back(self) -> bool:
@@ -60,10 +62,14 @@ class Charge:
         """Whether the charge takes nothing."""
         return not self.admit and all(amount < 0 for amount in self.amounts.values())
 
-    def costs(self, level: int) -> dict[str, int]:
+    def costs(self, level: int) -> Mapping[str, int]:
         """Return the cost by limit in a shard of this level."""
-        meters = self.rules.meters
-        return {name: meters[name].cost(amount, level) for name, amount in self.amounts.items()}
+        found = self._costs.get(level)
+        if found is None:
+            meters = self.rules.meters
+            found = {name: meters[name].cost(amount, level) for name, amount in self.amounts.items()}
+            self._costs[level] = found
+        return found
 
 
 def build_request(
