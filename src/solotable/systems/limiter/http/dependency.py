@@ -23,7 +23,14 @@ from solotable.web import authenticate
 from solotable.web.http.problems import problem_type_of
 
 from .identity import by_address, entity_of
-from .limit_responses import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
+from .limit_responses import (
+    LIMIT_ERRORS,
+    MEDIA_TYPE,
+    HeaderStyle,
+    check_header_style,
+    headers_of,
+    problem_response,
+)
 
 Dependency = Callable[[Request, Response], AsyncIterator[AsyncLease]]
 #: Prefixes of names that are not a principal's.
@@ -46,16 +53,18 @@ def rate_limited(
     consume: Mapping[str, Amount] | Callable[[Request], Mapping[str, Amount]] | None = None,
     on_unavailable: OnUnavailable | None = None,
     unknown_limits: UnknownLimits = "ignore",
+    headers: HeaderStyle = "both",
 ) -> Dependency:
     """Return a dependency that takes tokens for a route and provides the lease.
 
     Call `limit_problems(app)` once, so that the app responds to refusals. `unknown_limits` "ignore" admits a
-    client whose limits lack a name of `consume`, without a charge for it.
+    client whose limits lack a name of `consume`, without a charge for it. `headers` are those of limits.
     """
+    check_header_style(headers)
     wanted = {"rpm": 1} if consume is None else consume
 
     async def limited(request: Request, response: Response) -> AsyncIterator[AsyncLease]:
-        """Take tokens, or respond with 429, 422 or 503."""
+        """Take tokens, or respond with 429, 422, 403 or 503."""
         found = limiter if isinstance(limiter, AsyncLimiter) else limiter(request)
         name = entity(request)
         lease = (await found if inspect.isawaitable(found) else found).acquire(
@@ -67,7 +76,7 @@ def rate_limited(
         )
         clients_error: Exception | None = None
         async with lease:
-            response.headers.update(headers_of(lease.statuses))
+            response.headers.update(headers_of(lease.statuses, headers))
             try:
                 yield lease
             except (HTTPException, SolotableError, ClientDisconnect) as error:
@@ -80,11 +89,12 @@ def rate_limited(
     return limited
 
 
-def limit_problems(app: FastAPI) -> None:
+def limit_problems(app: FastAPI, *, headers: HeaderStyle = "both") -> None:
     """Let an app respond to the limiter's errors as problems, with the headers of limits."""
+    check_header_style(headers)
 
     async def respond(request: Request, error: Exception) -> Response:
-        problem = problem_response(error)
+        problem = problem_response(error, headers)
         body = problem.body(request.url.path, request.scope.get("state", {}).get("request_id"))
         return Response(body, problem.status, problem.headers, MEDIA_TYPE)
 

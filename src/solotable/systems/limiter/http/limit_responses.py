@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import quote
 
+from solotable.errors import DataError
 from solotable.systems.limiter.errors import (
     EntityDenied,
     LimiterUnavailable,
@@ -22,6 +23,10 @@ from solotable.systems.limiter.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+#: "ietf": RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers. "x": X-RateLimit-*.
+HeaderStyle = Literal["both", "ietf", "x", "none"]
+#: RFC 9651: an integer has at most 15 digits.
+_LARGEST_INTEGER = 10**15 - 1
 #: The errors with their own response; every other one is the application's.
 LIMIT_ERRORS = (RateLimitExceeded, NeverSatisfiable, EntityDenied, LimiterUnavailable)
 
@@ -51,7 +56,7 @@ class ProblemResponse:
         return json.dumps(problem, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def problem_response(error: Exception) -> ProblemResponse:
+def problem_response(error: Exception, headers: HeaderStyle = "both") -> ProblemResponse:
     """Return the response to one of LIMIT_ERRORS."""
     if isinstance(error, RateLimitExceeded):
         content = error.as_dict()
@@ -60,7 +65,7 @@ def problem_response(error: Exception) -> ProblemResponse:
             slug="rate-limit-exceeded",
             title="Rate limit exceeded",
             detail=str(error),
-            headers={"retry-after": error.retry_after_header, **headers_of(error.statuses)},
+            headers={"retry-after": error.retry_after_header, **headers_of(error.statuses, headers)},
             members={name: content[name] for name in ("retry_after_seconds", "limits")},
         )
     if isinstance(error, NeverSatisfiable):
@@ -94,22 +99,38 @@ def problem_response(error: Exception) -> ProblemResponse:
     )
 
 
-def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
-    """Return the X-RateLimit headers: of the tightest limit, and of each limit by name if there are several.
+def check_header_style(style: HeaderStyle) -> HeaderStyle:
+    """Return a style of headers, or raise DataError."""
+    if style not in get_args(HeaderStyle):
+        raise DataError(f'headers is "both", "ietf", "x" or "none"; got {style!r}.')
+    return style
 
-    `Reset` is the number of seconds until the limit is untouched again, rounded up.
+
+def headers_of(statuses: Iterable[LimitStatus], style: HeaderStyle = "both") -> dict[str, str]:
+    """Return the headers of limits: RateLimit-Policy and RateLimit, and X-RateLimit-*.
+
+    Each limit has its name, and the tightest is first: X-RateLimit-Limit without a name is that one's. A
+    limit in shadow mode is not shown, and an entity is never named.
     """
     found: dict[str, LimitStatus] = {}
-    for status in statuses:
+    for status in statuses if style != "none" else ():
+        if status.available is None or not (status.enforced or status.limit.soft):
+            continue
         name = status.limit.name.lower()
-        if status.available is not None and (name not in found or _headroom(status) < _headroom(found[name])):
+        if name not in found or _headroom(status) < _headroom(found[name]):
             found[name] = status
     if not found:
         return {}
-    headers = _headers(min(found.values(), key=_headroom), "")
-    if len(found) > 1:
-        for name, status in found.items():
-            headers |= _headers(status, f"-{name}")
+    ordered = sorted(found.items(), key=lambda pair: _headroom(pair[1]))
+    headers: dict[str, str] = {}
+    if style != "x":
+        headers["ratelimit-policy"] = ", ".join(_policy(status) for _, status in ordered)
+        headers["ratelimit"] = ", ".join(_service_limit(status) for _, status in ordered)
+    if style != "ietf":
+        headers |= _headers(ordered[0][1], "")
+        if len(found) > 1:
+            for name, status in found.items():
+                headers |= _headers(status, f"-{name}")
     return headers
 
 
@@ -118,10 +139,30 @@ def _headroom(status: LimitStatus) -> tuple[bool, Fraction]:
     return not status.exceeded, Fraction(status.available or 0, status.limit.capacity)
 
 
+def _policy(status: LimitStatus) -> str:
+    """Return a limit as an item of RateLimit-Policy: its quota, and the seconds that the quota is for.
+
+    A token bucket has its capacity in the time that it takes to fill.
+    """
+    limit = status.limit
+    quota = f'"{limit.name}";q={limit.capacity}'
+    if limit.kind == "concurrency":
+        return f'{quota};qu="concurrent-requests"'
+    window = limit.period_seconds
+    if limit.kind == "token_bucket":
+        window = -(-limit.capacity * limit.period_seconds // limit.refill)
+    return f"{quota};w={min(window, _LARGEST_INTEGER)}"
+
+
+def _service_limit(status: LimitStatus) -> str:
+    """Return a limit as an item of RateLimit: what is left, and the seconds until it is full."""
+    left, reset = max(0, status.available or 0), math.ceil(status.reset_after_seconds)
+    return f'"{status.limit.name}";r={left};t={min(reset, _LARGEST_INTEGER)}'
+
+
 def _headers(status: LimitStatus, suffix: str) -> dict[str, str]:
-    limit, available = status.limit, status.available or 0
     return {
-        f"x-ratelimit-limit{suffix}": str(limit.capacity),
-        f"x-ratelimit-remaining{suffix}": str(max(0, available)),
+        f"x-ratelimit-limit{suffix}": str(status.limit.capacity),
+        f"x-ratelimit-remaining{suffix}": str(max(0, status.available or 0)),
         f"x-ratelimit-reset{suffix}": str(math.ceil(status.reset_after_seconds)),
     }

@@ -1,6 +1,7 @@
 """Rate limits around a whole application: plain ASGI, for every framework.
 
     app = RateLimitMiddleware(app, limiter, entity=by_address, consume={"rpm": 1})
+    app = RateLimitMiddleware(app, limiter, rules=[RouteRule("/login", resource="login"), ...])
 
 The lease is `scope["state"]["lease"]` (`request.state.lease`) while the application responds; adjustments of
 it are written after the response. An exception that leaves the application gives everything back, unless the
@@ -12,17 +13,26 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from solotable.systems.limiter.admin.entities import OnUnavailable
-from solotable.systems.limiter.admin.limits import Amount
 from solotable.systems.limiter.buckets.targets import UnknownLimits
+from solotable.systems.limiter.errors import LimiterUnavailable
 from solotable.systems.limiter.lease import AsyncLease
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 
 from .identity import AsgiScope, Identify, by_address, entity_of
-from .limit_responses import LIMIT_ERRORS, MEDIA_TYPE, ProblemResponse, headers_of, problem_response
+from .limit_responses import (
+    LIMIT_ERRORS,
+    MEDIA_TYPE,
+    HeaderStyle,
+    ProblemResponse,
+    check_header_style,
+    headers_of,
+    problem_response,
+)
+from .route_rules import HEALTH_PATHS, ConsumeOf, ResourceOf, RouteRule, RouteRules
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -33,11 +43,15 @@ log = logging.getLogger("solotable.limiter")
 
 
 class RateLimitMiddleware:
-    """Takes tokens for each HTTP request, or responds with 429, 422 or 503.
+    """Takes tokens for each HTTP request, or responds with 429, 422, 403 or 503.
 
     `entity`, `resource` and `consume` may be functions of the ASGI scope; an entity of None is not limited.
     `limiter` may be a function, too, if it is opened later than the middleware is made. `unknown_limits`
     "ignore" admits a client whose limits lack a name of `consume`, without a charge for it.
+
+    `exempt` are paths without limits, and the first of `rules` that matches replaces the values of this
+    middleware for its routes. `headers` are those of limits: "ietf" are RateLimit and RateLimit-Policy, "x"
+    are X-RateLimit-*.
     """
 
     def __init__(  # noqa: PLR0913 - each option by name and with a default
@@ -46,28 +60,35 @@ class RateLimitMiddleware:
         limiter: AsyncLimiter | Callable[[AsgiScope], AsyncLimiter],
         *,
         entity: Identify = by_address,
-        resource: str | Callable[[AsgiScope], str] = "http",
-        consume: Mapping[str, Amount] | Callable[[AsgiScope], Mapping[str, Amount]] | None = None,
+        resource: ResourceOf = "http",
+        consume: ConsumeOf | None = None,
+        rules: Iterable[RouteRule] = (),
+        exempt: Iterable[str] = HEALTH_PATHS,
         give_back_on: Collection[int] = (),
         on_unavailable: OnUnavailable | None = None,
         unknown_limits: UnknownLimits = "ignore",
+        headers: HeaderStyle = "both",
     ) -> None:
         self._app = app
         self._limiter = limiter
         self._entity = entity
         self._resource = resource
         self._consume = {"rpm": 1} if consume is None else consume
+        self._rules = RouteRules(rules, exempt)
         self._give_back_on = frozenset(give_back_on)
         self._on_unavailable = on_unavailable
         self._unknown_limits = unknown_limits
+        self._headers = check_header_style(headers)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request; other protocols than HTTP pass."""
-        client = await self._client(scope) if scope["type"] == "http" else None
+        rule = self._rules.find(scope) if scope["type"] == "http" else None
+        is_limited = scope["type"] == "http" and not (rule is not None and rule.exempt)
+        client = await self._client(scope, rule) if is_limited else None
         if client is None:
             await self._app(scope, receive, send)
             return
-        monitor = _ResponseMonitor(receive, send, self._acquire(scope, client))
+        monitor = _ResponseMonitor(receive, send, self._acquire(scope, client, rule), self._headers)
         lease = monitor.lease
         charged: BaseException | None = None
         try:
@@ -84,8 +105,8 @@ class RateLimitMiddleware:
                     lease.release(lease.consumed)
         except LIMIT_ERRORS as error:
             if not monitor.status:
-                await _respond(problem_response(error), scope, send)
-            elif isinstance(error, LIMIT_ERRORS[-1]):
+                await _respond(problem_response(error, self._headers), scope, send)
+            elif isinstance(error, LimiterUnavailable):
                 # The client has the response; what is not settled stays taken.
                 log.warning("A request of %s was not settled: %s", client, error)
             else:
@@ -93,17 +114,20 @@ class RateLimitMiddleware:
         if charged is not None:
             raise charged
 
-    async def _client(self, scope: AsgiScope) -> str | None:
-        found = self._entity(scope)
+    async def _client(self, scope: AsgiScope, rule: RouteRule | None) -> str | None:
+        identify = self._entity if rule is None or rule.entity is None else rule.entity
+        found = identify(scope)
         text = await found if inspect.isawaitable(found) else found
         return None if text is None else entity_of(text)
 
-    def _acquire(self, scope: AsgiScope, client: str) -> AsyncLease:
+    def _acquire(self, scope: AsgiScope, client: str, rule: RouteRule | None) -> AsyncLease:
+        resource = self._resource if rule is None or rule.resource is None else rule.resource
+        consume = self._consume if rule is None or rule.consume is None else rule.consume
         limiter = self._limiter if isinstance(self._limiter, AsyncLimiter) else self._limiter(scope)
         return limiter.acquire(
             client,
-            self._resource if isinstance(self._resource, str) else self._resource(scope),
-            self._consume if isinstance(self._consume, Mapping) else self._consume(scope),
+            resource if isinstance(resource, str) else resource(scope),
+            consume if isinstance(consume, Mapping) else consume(scope),
             on_unavailable=self._on_unavailable,
             unknown_limits=self._unknown_limits,
         )
@@ -112,10 +136,11 @@ class RateLimitMiddleware:
 class _ResponseMonitor:
     """Adds headers to the response, and knows its status and whether the client has disconnected."""
 
-    def __init__(self, receive: Receive, send: Send, lease: AsyncLease) -> None:
+    def __init__(self, receive: Receive, send: Send, lease: AsyncLease, headers: HeaderStyle) -> None:
         self._receive = receive
         self._send = send
         self.lease = lease
+        self._headers = headers
         #: 0 before the response begins.
         self.status = 0
         self._disconnected = False
@@ -136,7 +161,7 @@ class _ResponseMonitor:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = _encode_headers(headers_of(self.lease.statuses))
+            headers = _encode_headers(headers_of(self.lease.statuses, self._headers))
             message = {**message, "headers": [*message.get("headers", ()), *headers]}
         await self._send(message)
 
