@@ -26,6 +26,7 @@ from solotable.systems.limiter import Limit, Limiter
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI
 from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, give_back
 from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
+from solotable.systems.limiter.buckets.charge import REPEAT_MICROSECONDS
 from solotable.systems.limiter.buckets.shards.tree import leaves
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import Clock
@@ -225,7 +226,9 @@ class World:
             for key in before.keys() - after.keys():
                 # What goes with a shard that is joined was counted, and stays so.
                 one.balance.counted += self._count(before[key])
-            behind = max(0.0, *self.skews) - min(0.0, *self.skews) + self.clock() - since + 2 / MICROSECONDS
+            behind = max(0.0, *self.skews) - min(0.0, *self.skews) + self.clock() - since
+            # A write that others preceded is repeated as of its first time.
+            behind += (REPEAT_MICROSECONDS + 2) / MICROSECONDS
             one.balance.leeway += Fraction(behind * self.limit.refill * MILLI / self.limit.period_seconds)
         return reply
 

@@ -6,8 +6,9 @@ which keeps its tokens.
 
 A failed condition is checked as of the time of that write. If the item lacked the cost at that time, the
 charge is refused at once; tokens that came in since then stay in the bucket. Otherwise the assumption was
-wrong, and the charge is written again at once, knowing the item. Other writers are not an outage: a charge
-that they precede too often is refused, and never waits for them.
+wrong, and the charge is written again at once, knowing the item, and as of the same time: other charges only
+raise `used`, so the same line is not crossed twice. Other writers are not an outage: a charge that they
+precede too often is refused, and never waits for them.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _ATTEMPTS = 6
 _CONTENTION_MICROSECONDS = 10_000
 #: The same for a settlement, which must not be refused; after the first of them it waits before each.
 _SETTLEMENT_ATTEMPTS = 40
+#: How long a write is repeated as of the time of the first.
+REPEAT_MICROSECONDS = 50_000
 #: Writes that may fail, and for how long they are sent again, before the error is raised.
 _FAILURES = 5
 _DEADLINE_MICROSECONDS = 3_000_000
@@ -114,6 +117,9 @@ def charge_shard(
             outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
             if outcome is not None:
                 return outcome
+            if writer.now() - now <= REPEAT_MICROSECONDS:
+                # As of the same time: `used` that was above its line then is still above it.
+                continue
         except (ServiceError, TransportError) as failed:
             if is_conflict(failed):
                 # The shard is being split or merged, and nothing was written.

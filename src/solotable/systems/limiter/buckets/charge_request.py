@@ -30,9 +30,6 @@ from .local_cache import CachedBucket, Lane
 from .next_write import LaneForm, NextWrite, lane_condition
 from .writer import BucketWriter
 
-#: After so many attempts at a limit around its line, a write gives up a few credits for certainty.
-_EXACT_ATTEMPTS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -165,11 +162,10 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
         meter = rules.meters[name]
         full = meter.full(now)
         before = used[name]
-        margin = 0 if lane.attempt < _EXACT_ATTEMPTS else _margin(meter, cost, lane.attempt)
-        if cost > 0 and before <= full + margin:
-            used[name] = meter.charged(full, now, cost) + margin
+        if cost > 0 and before <= full:
+            used[name] = meter.charged(full, now, cost)
             write.set(meter.used, used[name])
-            write.at_most(meter.used, full + margin)
+            write.at_most(meter.used, full)
         elif cost > 0 and meter.turns and (turned := meter.turned(before, now)) != before:
             used[name] = meter.charged(before, now, cost)
             write.set(meter.used, used[name])
@@ -194,14 +190,6 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
             write.add(rules.meters[name].consumed, amount)
     write.removed = state.former_lanes
     return write
-
-
-def _margin(meter: Meter, cost: int, attempt: int) -> int:
-    """Return the credits that a write may give up, as other writers keep moving `used` across the line."""
-    if meter.limit.kind != "token_bucket":
-        # The line of a period stands still until the next one.
-        return 0
-    return max(0, min(cost << 2 * (attempt - _EXACT_ATTEMPTS + 1), meter.depth >> 3, meter.depth - cost))
 
 
 def _settle(write: NextWrite, meter: Meter, settlement: Settlement) -> int:
