@@ -104,7 +104,7 @@ def test_sections_are_levels() -> None:
         ("system:\n  on_unavailable: maybe", "yaml:2: on_unavailable is block or allow; got 'maybe'."),
         (
             "resources:\n  r:\n    on_unavailable: allow\n    limits: {a: 1}",
-            "yaml:3: Resource r has limits and schedule; got 'on_unavailable'.",
+            "yaml:3: Resource r has limits, schedule and mode; got 'on_unavailable'.",
         ),
         ("entities:\n  u:\n", "yaml:2: Entity 'u' has neither limits nor resources."),
         (

@@ -11,7 +11,7 @@ import click
 from solotable.cli.groups import CommandGroup
 
 from .audit import audit
-from .bucket import acquire, available, bucket
+from .bucket import acquire, available, bucket, check
 from .defaults import resource, system
 from .entity import entity
 from .limits import limits
@@ -24,5 +24,5 @@ def command() -> None:
     """Administer a rate limiter: limits, usage, audit trail."""
 
 
-for _each in (acquire, audit, available, bucket, entity, limits, namespace, resource, system, usage):
+for _each in (acquire, audit, available, bucket, check, entity, limits, namespace, resource, system, usage):
     command.add_command(_each)

@@ -45,12 +45,29 @@ def available(table: LimiterTable, entity: str, resource: str, as_json: bool) ->
         note(f"The limits of {entity} are set for {SOURCES[source]}.")
 
 
+_also = click.option(
+    "--also",
+    multiple=True,
+    metavar="RESOURCE:AMOUNTS",
+    help="Take from another resource too, as in search:rpm=1,tpm=50. May be repeated.",
+)
+
+
 @limiter_command(None, "acquire", example="acquire u-1 gpt-4 rpm=1 tpm=500 -d sqlite:///l.db")
 @_entity
 @_resource
 @click.argument("amounts", nargs=-1, required=True, metavar="AMOUNTS...")
+@_also
 @json_option
-def acquire(table: LimiterTable, entity: str, resource: str, amounts: tuple[str, ...], as_json: bool) -> int:
+def acquire(
+    table: LimiterTable,
+    *,
+    entity: str,
+    resource: str,
+    amounts: tuple[str, ...],
+    also: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Take tokens as a call would, to try limits out.
 
     AMOUNTS are name=tokens. Exits with 1 if there are not enough, and takes none then. Exits with 2 if a
@@ -58,9 +75,9 @@ def acquire(table: LimiterTable, entity: str, resource: str, amounts: tuple[str,
     """
     from solotable.systems.limiter import RateLimitExceeded
 
-    wanted = _parse_amounts(amounts)
+    wanted, others = parse_amounts(amounts), _parse_also(also)
     try:
-        with table.limiter.acquire(entity, resource, wanted) as lease:
+        with table.limiter.acquire(entity, resource, wanted, also=others) as lease:
             found = lease.statuses
     except RateLimitExceeded as refused:
         if as_json:
@@ -70,11 +87,60 @@ def acquire(table: LimiterTable, entity: str, resource: str, amounts: tuple[str,
             _print_statuses(refused.statuses)
         return FAILED
     if as_json:
-        print_json({"acquired": True, "limits": [_available(each) for each in found]})
-    else:
-        click.echo(f"Taken: {' '.join(f'{name}={amount}' for name, amount in wanted.items())}\n")
-        _print_statuses(found)
+        reports = {
+            "limited": lease.limited,
+            "exceeded": [each.limit.name for each in lease.exceeded],
+            "shadow_refusal": None if lease.shadow_refusal is None else str(lease.shadow_refusal),
+        }
+        print_json({"acquired": True, "limits": [_available(each) for each in found], **reports})
+        return 0
+    if not lease.limited:
+        click.echo(f"Admitted without limits: those of {entity} are disabled or bypassed.")
+        return 0
+    click.echo(f"Taken: {' '.join(f'{name}={amount}' for name, amount in wanted.items())}\n")
+    _print_statuses(found)
+    if lease.exceeded:
+        note(f"Soft limits exceeded: {' '.join(each.limit.name for each in lease.exceeded)}")
+    if lease.shadow_refusal is not None:
+        note(f"In shadow mode, which would have refused: {lease.shadow_refusal}")
     return 0
+
+
+@limiter_command(None, "check", example="check u-1 gpt-4 rpm=1 tpm=500 -d sqlite:///l.db")
+@_entity
+@_resource
+@click.argument("amounts", nargs=-1, required=True, metavar="AMOUNTS...")
+@_also
+@json_option
+def check(
+    table: LimiterTable,
+    *,
+    entity: str,
+    resource: str,
+    amounts: tuple[str, ...],
+    also: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Print whether a call for AMOUNTS would be admitted now; takes nothing.
+
+    Exits with 1 if it would be refused.
+    """
+    decision = table.limiter.check(entity, resource, parse_amounts(amounts), also=_parse_also(also))
+    if as_json:
+        print_json(
+            {
+                "admitted": decision.admitted,
+                "retry_after_seconds": decision.retry_after_seconds,
+                "refusal": None if decision.refusal is None else str(decision.refusal),
+                "limits": [each.as_dict() for each in decision.statuses],
+            }
+        )
+    else:
+        click.echo("Would be admitted." if decision.admitted else f"Would be refused: {decision.refusal}")
+        if decision.statuses:
+            click.echo("")
+            _print_statuses(decision.statuses)
+    return 0 if decision.admitted else FAILED
 
 
 @click.group("bucket", cls=CommandGroup)
@@ -174,7 +240,22 @@ def _available(status: LimitStatus) -> dict[str, Any]:
     return {name: row[name] for name in ("entity", "resource", "limit", "capacity", "available")}
 
 
-def _parse_amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
+def _parse_also(texts: Sequence[str]) -> dict[str, dict[str, int | Decimal]]:
+    found: dict[str, dict[str, int | Decimal]] = {}
+    for text in texts:
+        # A resource's name may have colons; an amount has none.
+        resource, colon, amounts = text.rpartition(":")
+        if not colon or not resource or resource in found:
+            raise click.BadParameter(
+                f"{text!r} is not another resource with amounts; write search:rpm=1,tpm=50.",
+                param_hint="--also",
+            )
+        found[resource] = parse_amounts(amounts.split(","))
+    return found
+
+
+def parse_amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
+    """Parse amounts of the command line: name=tokens."""
     found: dict[str, int | Decimal] = {}
     for text in texts:
         name, equals, number = text.partition("=")

@@ -10,13 +10,22 @@ from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note
 
-from .entity import print_deleted, print_stored
-from .session import LimiterTable, format_limits, limiter_command, parse_rules, schedule_options
+from .entity import print_deleted, print_mode, print_stored
+from .session import (
+    LimiterTable,
+    dry_run_option,
+    format_limits,
+    limiter_command,
+    mode_option,
+    parse_rules,
+    schedule_options,
+)
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.admin.entities import OnUnavailable, StoredLimits
+    from solotable.systems.limiter.admin.entities import Mode, OnUnavailable, StoredLimits
 
 _resource = click.argument("name", metavar="RESOURCE")
+_mode = click.argument("mode", type=click.Choice(["enforce", "shadow", "disabled"]))
 
 
 @click.group("resource", cls=CommandGroup)
@@ -38,6 +47,7 @@ def system() -> None:
 @_resource
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
 @schedule_options
+@mode_option
 @json_option
 def set_resource(
     table: LimiterTable,
@@ -46,11 +56,31 @@ def set_resource(
     limits: tuple[str, ...],
     windows: tuple[str, ...],
     timezone: str,
+    mode: Mode | None,
     as_json: bool,
 ) -> None:
     """Set the LIMITS of a RESOURCE; they replace its limits."""
     given = parse_rules(limits, windows, timezone)
-    print_stored([table.limiter.set_limits(given, resource=name)], as_json=as_json, one=True)
+    print_stored([table.limiter.set_limits(given, resource=name, mode=mode)], as_json=as_json, one=True)
+
+
+@limiter_command(resource, "set-mode", create=True, example="resource set-mode gpt-4 shadow")
+@_resource
+@_mode
+@dry_run_option
+@json_option
+def set_resource_mode(table: LimiterTable, name: str, mode: Mode, dry_run: bool, as_json: bool) -> None:
+    """Set how the limits of a RESOURCE apply; the limits stay."""
+    print_mode(table, None, mode, name, dry_run=dry_run, as_json=as_json)
+
+
+@limiter_command(system, "set-mode", create=True, example="system set-mode disabled -d sqlite:///l.db")
+@_mode
+@dry_run_option
+@json_option
+def set_system_mode(table: LimiterTable, mode: Mode, dry_run: bool, as_json: bool) -> None:
+    """Set how the limits of the system apply; the limits stay."""
+    print_mode(table, None, mode, None, dry_run=dry_run, as_json=as_json)
 
 
 @limiter_command(resource, "get-defaults", example="resource get-defaults gpt-4 --json")
@@ -82,6 +112,7 @@ def delete_resource(table: LimiterTable, name: str) -> None:
     help="What callers do while the table is unavailable. Default: their own choice.",
 )
 @schedule_options
+@mode_option
 @json_option
 def set_system(
     table: LimiterTable,
@@ -90,6 +121,7 @@ def set_system(
     on_unavailable: str | None,
     windows: tuple[str, ...],
     timezone: str,
+    mode: Mode | None,
     as_json: bool,
 ) -> None:
     """Set the LIMITS of the system, and what callers do without it.
@@ -103,7 +135,8 @@ def set_system(
     given = parse_rules(limits, windows, timezone) if limits else None
     choice = cast("OnUnavailable | None", on_unavailable)
     before = table.limiter.get_limits()
-    print_stored([table.limiter.set_limits(given, on_unavailable=choice)], as_json=as_json, one=True)
+    stored = table.limiter.set_limits(given, on_unavailable=choice, mode=mode)
+    print_stored([stored], as_json=as_json, one=True)
     if before is not None and before.limits and not given:
         note(f"Deleted the limits of the system: {format_limits(before.schedule or before.limits)}")
     elif before is not None and before.on_unavailable is not None and choice is None:

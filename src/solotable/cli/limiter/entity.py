@@ -14,9 +14,11 @@ from solotable.cli.output import json_option, on_one_line, print_json, print_tab
 from .session import (
     LimiterTable,
     confirm,
+    dry_run_option,
     format_limits,
     limiter_command,
     list_options,
+    mode_option,
     parse_rules,
     print_pages,
     schedule_options,
@@ -24,7 +26,7 @@ from .session import (
 )
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter import LimitedEntity, Limiter, StoredLimits
+    from solotable.systems.limiter import LimitedEntity, Limiter, Mode, StoredLimits
 
 _COLUMNS = ("entity_id", "name", "parent_id", "cascade", "created")
 #: The levels of `effective_limits` in words.
@@ -90,7 +92,9 @@ def show(table: LimiterTable, entity_id: str, resource: str | None, as_json: boo
         click.echo("It was not created, so it has no parent; its limits apply all the same.")
     click.echo("")
     if rows:
-        print_table([_readable(row) for row in rows], ("resource", "limits", "set for"))
+        has_modes = any(row["mode"] != "enforce" for row in rows)
+        columns = ("resource", "limits", "set for", *(("mode",) if has_modes else ()))
+        print_table([_readable(row) for row in rows], columns)
     else:
         click.echo("No limits apply: none are set for it, for a resource or for the system.")
 
@@ -135,8 +139,9 @@ def delete(table: LimiterTable, entity_id: str, yes: bool) -> int:
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
 @_resource
 @schedule_options
+@mode_option
 @json_option
-def set_limits(
+def set_limits(  # noqa: PLR0913 - options of a command, each by name
     table: LimiterTable,
     entity_id: str,
     *,
@@ -144,6 +149,7 @@ def set_limits(
     resource: str | None,
     windows: tuple[str, ...],
     timezone: str,
+    mode: Mode | None,
     as_json: bool,
 ) -> None:
     """Set the LIMITS of an ENTITY, on all resources or on one.
@@ -153,7 +159,7 @@ def set_limits(
     rpm=100/sliding:minute, chat=50/session:hour, quota=1000/calendar:month:15,Europe/Berlin.
     """
     given = parse_rules(limits, windows, timezone)
-    stored = table.limiter.set_limits(given, entity=entity_id, resource=resource)
+    stored = table.limiter.set_limits(given, entity=entity_id, resource=resource, mode=mode)
     print_stored([stored], as_json=as_json, one=True)
 
 
@@ -189,6 +195,140 @@ def delete_limits(table: LimiterTable, entity_id: str, resource: str | None) -> 
     print_deleted(before, f"{entity_id} on {'all resources' if resource is None else resource}")
 
 
+@limiter_command(entity, "set-mode", create=True, example="entity set-mode u-1 deny -d sqlite:///l.db")
+@_entity
+@click.argument("mode", type=click.Choice(["enforce", "shadow", "disabled", "bypass", "deny"]))
+@_resource
+@dry_run_option
+@json_option
+def set_mode(
+    table: LimiterTable, *, entity_id: str, mode: Mode, resource: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Deny an ENTITY, let it bypass all limits, or set how its own limits apply.
+
+    The limits stay. `enforce` ends every other mode.
+    """
+    print_mode(table, entity_id, mode, resource, dry_run=dry_run, as_json=as_json)
+
+
+@limiter_command(entity, "reset", example="entity reset u-1 --resource gpt-4 --yes -d sqlite:///l.db")
+@_entity
+@_resource
+@click.option("--limit", "limits", multiple=True, metavar="NAME", help="Only this limit. May be repeated.")
+@yes_option
+@dry_run_option
+@json_option
+def reset(
+    table: LimiterTable,
+    *,
+    entity_id: str,
+    resource: str | None,
+    limits: tuple[str, ...],
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Make the limits of an ENTITY full again, whatever was taken, on all resources or on one."""
+    which = f"{' '.join(limits) or 'all limits'} of {entity_id} on {resource or 'all resources'}"
+    if dry_run:
+        click.echo(f"Would reset {which}.")
+        return 0
+    if not confirm(f"Reset {which}?", yes=yes):
+        return 1
+    stored = table.limiter.reset(entity_id, resource=resource, limits=limits or None)
+    if as_json:
+        print_json({"entity": entity_id, "resource": resource, "resets": stored.resets})
+    else:
+        click.echo(f"Reset {which}.")
+    return 0
+
+
+@limiter_command(entity, "top-up", example="entity top-up u-1 gpt-4 tpm=5000 --key ticket-7")
+@_entity
+@click.argument("resource", metavar="RESOURCE")
+@click.argument("amounts", nargs=-1, required=True, metavar="AMOUNTS...")
+@click.option("--key", metavar="TEXT", help="The same key again adds nothing, for a week.")
+@dry_run_option
+@json_option
+def top_up(
+    table: LimiterTable,
+    *,
+    entity_id: str,
+    resource: str,
+    amounts: tuple[str, ...],
+    key: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Add tokens to limits of an ENTITY for a RESOURCE, up to their capacity. AMOUNTS are name=tokens."""
+    from .bucket import parse_amounts
+
+    tokens = parse_amounts(amounts)
+    before = table.limiter.available(entity_id, resource)
+    after = before if dry_run else table.limiter.top_up(entity_id, resource, tokens, key=key)
+    if as_json:
+        print_json({"entity": entity_id, "resource": resource, "before": before, "available": after})
+        return
+    added = " ".join(f"{name}={amount}" for name, amount in tokens.items())
+    click.echo(f"{'Would add' if dry_run else 'Added'} {added} to {entity_id} on {resource}.\n")
+    rows = [
+        {"limit": name, "before": f"{before.get(name, 0):,}", "available": f"{left:,}"}
+        for name, left in after.items()
+    ]
+    print_table(rows)
+
+
+@limiter_command(entity, "set-parent", example="entity set-parent key-7 acme --cascade -d sqlite:///l.db")
+@_entity
+@click.argument("parent", required=False, metavar="[PARENT]")
+@click.option("--cascade/--no-cascade", default=None, help="Whether the parent is charged too.")
+@dry_run_option
+@json_option
+def set_parent(
+    table: LimiterTable,
+    *,
+    entity_id: str,
+    parent: str | None,
+    cascade: bool | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Give an ENTITY another PARENT, or none."""
+    _require(table, entity_id)
+    if dry_run:
+        after = "have no parent" if parent is None else f"be a child of {parent}"
+        click.echo(f"{entity_id} would {after}.")
+        return
+    changed = table.limiter.set_parent(entity_id, parent, cascade=cascade)
+    if as_json:
+        print_json(_row(changed))
+        return
+    charged = ", which is charged too" if changed.cascade else ""
+    click.echo(
+        f"{entity_id} has no parent." if parent is None else f"{entity_id} is a child of {parent}{charged}."
+    )
+
+
+def print_mode(
+    table: LimiterTable,
+    entity_id: str | None,
+    mode: Mode,
+    resource: str | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Set the mode of a level, and print the level."""
+    if dry_run:
+        level = " on ".join(filter(None, (entity_id, resource))) or "the system"
+        before = table.limiter.get_limits(entity=entity_id, resource=resource)
+        now = "enforce" if before is None or before.mode is None else before.mode
+        click.echo(f"Would change the mode of {level} from {now} to {mode}.")
+        return
+    stored = table.limiter.set_mode(entity_id, mode, resource=resource)
+    print_stored([stored], as_json=as_json, one=True)
+
+
 def print_stored(found: list[StoredLimits], *, as_json: bool, one: bool = False) -> None:
     """Print stored limits, one line per level."""
     if as_json:
@@ -202,6 +342,7 @@ def print_stored(found: list[StoredLimits], *, as_json: bool, one: bool = False)
                 "resource": each.resource_name or "(all)",
                 "limits": format_limits(each.schedule or each.limits),
                 **({"on_unavailable": each.on_unavailable} if each.on_unavailable else {}),
+                **({"mode": each.mode} if each.mode else {}),
             }
             for each in found
         ]
@@ -226,17 +367,23 @@ def _effective(limiter: Limiter, entity_id: str, own: Any, resource: str | None)
     if resource is None:
         shared = limiter.limited_resources()
         names = sorted({each.resource_name for each in (*own, *shared)} - {None})
-    found: list[tuple[str | None, Any, str | None]] = []
+    found: list[tuple[str | None, Any, str | None, str]] = []
     for name in names:
         effective = limiter.effective_limits(entity_id, name or "")
-        found.append((name, effective.limits, effective.source))
+        found.append((name, effective.limits, effective.source, effective.mode))
     if resource is None:
         levels = [("entity", limiter.get_limits(entity=entity_id)), ("system", limiter.get_limits())]
-        others = [(None, each.limits, source) for source, each in levels if each is not None and each.limits]
+        own_mode = levels[0][1].mode if levels[0][1] is not None else None
+        override = own_mode if own_mode in ("bypass", "deny") else None
+        others = [
+            (None, each.limits, source, override or each.mode or "enforce")
+            for source, each in levels
+            if each is not None and each.limits
+        ]
         found += others[:1]
     return [
-        {"resource": name, "limits": [limit.as_dict() for limit in limits], "source": source}
-        for name, limits, source in found
+        {"resource": name, "limits": [limit.as_dict() for limit in limits], "source": source, "mode": mode}
+        for name, limits, source, mode in found
         if limits is not None
     ]
 
@@ -248,6 +395,7 @@ def _readable(row: dict[str, Any]) -> dict[str, str]:
         "resource": row["resource"] or "(any other)",
         "limits": format_limits([Limit.from_dict(each) for each in row["limits"]]),
         "set for": SOURCES[row["source"]],
+        **({"mode": row["mode"]} if row["mode"] != "enforce" else {}),
     }
 
 

@@ -129,6 +129,11 @@ def _make_plan(table: LimiterTable, manifest: Manifest, *, prune: bool) -> Plan:
         raise click.UsageError(f"The file is for namespace {named!r}, but --namespace is {given!r}.")
     # An empty name is a mistake, as of an unset variable, and not the default.
     table.namespace = next((name for name in (given, named) if name is not None), DEFAULT_NAMESPACE)
+    if not table.exists:
+        # A new database: everything is to be added.
+        from solotable.systems.limiter.manifest import compare
+
+        return compare(manifest, {}, prune=prune)
     return planned(table.limiter, manifest, prune=prune)
 
 
@@ -171,7 +176,8 @@ def _write(limiter: Limiter, change: Change) -> None:
     if after is None:
         limiter.delete_limits(**level)
     else:
-        limiter.set_limits(after.rules, on_unavailable=after.on_unavailable, **level)
+        mode = after.mode or "enforce"
+        limiter.set_limits(after.rules, on_unavailable=after.on_unavailable, mode=mode, **level)
 
 
 def _print_plan(found: Plan) -> None:

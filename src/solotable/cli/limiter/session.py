@@ -73,6 +73,17 @@ class LimiterTable:
             )
         return connect(self.url.text, limiter)
 
+    @property
+    def exists(self) -> bool:
+        """Whether the database and its table exist; a command that writes creates a missing file."""
+        if not file_exists(self.url):
+            return False
+        try:
+            self.limiter.get_limits()
+        except TableNotFound:
+            return False
+        return True
+
     def close(self) -> None:
         """Close the database if it was opened."""
         if "db" in self.__dict__:
@@ -176,6 +187,8 @@ def _translate(error: SolotableError, table: LimiterTable) -> NoReturn:
             if error.__cause__ is not None and not isinstance(error, errors.UnreadableBucket):
                 message = f"The table does not respond: {error.__cause__}"
             raise TableUnavailable(message) from error
+        case errors.EntityDenied():
+            raise click.ClickException(message) from error
         case DataError() | errors.NeverSatisfiable():
             raise InvalidRequest(message) from error
     raise error
@@ -295,6 +308,12 @@ def parse_time(text: str | None, hint: str, now: datetime | None = None) -> date
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")
+mode_option = click.option(
+    "--mode",
+    type=click.Choice(["enforce", "shadow", "disabled"]),
+    help="How the limits apply: shadow only reports, disabled does nothing. Default: as before.",
+)
 yes_option = click.option("-y", "--yes", is_flag=True, help="Skip the confirmation prompt.")
 
 

@@ -20,6 +20,7 @@ from solotable.systems.limiter.errors import (
     LimiterUnavailable,
     LimitStatus,
     NeverSatisfiable,
+    NoLimits,
     RateLimitExceeded,
 )
 
@@ -301,7 +302,9 @@ def check(
         statuses = yield from read_statuses(context, entity, consume, given)
     except (EntityDenied, NeverSatisfiable) as refusal:
         nothing: dict[str, dict[str, Amount]] = {resource: {} for resource in consume}
-        known = yield from read_statuses(context, entity, nothing, given, check=False)
+        known: list[LimitStatus] = []
+        with suppress(NoLimits):
+            known = yield from read_statuses(context, entity, nothing, given, check=False)
         return Decision(statuses=tuple(known), refusal=refusal)
     if any(status.exceeded and status.enforced for status in statuses):
         return Decision(statuses=tuple(statuses), refusal=RateLimitExceeded(statuses))

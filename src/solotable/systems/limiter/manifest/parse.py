@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from solotable.errors import DataError
-from solotable.systems.limiter.admin.entities import OnUnavailable
+from solotable.systems.limiter.admin.entities import ENTITY_MODES, MODES, Mode, OnUnavailable
 from solotable.systems.limiter.admin.limits import Limit, Limits, limits_of
 from solotable.systems.limiter.admin.names import DEFAULT, entity_name, resource_name
 from solotable.systems.limiter.admin.namespaces import namespace_name
@@ -52,11 +52,15 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelContent:
-    """The content of a level; only the system may have no limits, but `on_unavailable`."""
+    """The content of a level; one without limits has a mode, or is the system's with `on_unavailable`.
+
+    `mode` None is "enforce", unless an operator denied the entity or let it bypass its limits.
+    """
 
     limits: Limits | None
     on_unavailable: OnUnavailable | None = None
     schedule: Schedule | None = None
+    mode: Mode | None = None
 
     @property
     def rules(self) -> Limits | Schedule | None:
@@ -67,7 +71,12 @@ class LevelContent:
         """Return the content as JSON has it."""
         limits = None if self.limits is None else [limit.as_dict() for limit in self.limits]
         schedule = None if self.schedule is None else self.schedule.as_dict()
-        return {"limits": limits, "schedule": schedule, "on_unavailable": self.on_unavailable}
+        return {
+            "limits": limits,
+            "schedule": schedule,
+            "on_unavailable": self.on_unavailable,
+            "mode": self.mode or "enforce",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +153,10 @@ class _Reader:
         for name, each in (self._members(entry.node, "entities") or {}).items():
             if self._checked(each.line, partial(entity_name, name)) is None:
                 continue
-            found = self._members(each.node, f"entity {name}", ("limits", "schedule", "resources"))
+            found = self._members(each.node, f"entity {name}", ("limits", "schedule", "mode", "resources"))
             if found is not None and not found:
                 self._problem(each.line, f"Entity {name!r} has neither limits nor resources.")
-            if found and ("limits" in found or "schedule" in found):
+            if found and not found.keys() <= {"resources"}:
                 self._content(Level(name, None), each.line, found)
             if found and "resources" in found:
                 self._resources(name, found["resources"])
@@ -162,24 +171,23 @@ class _Reader:
 
     def _level(self, level: Level, entry: Entry) -> None:
         is_system = level == (None, None)
-        allowed = ("limits", "schedule", "on_unavailable") if is_system else ("limits", "schedule")
+        allowed = ("limits", "schedule", "mode", *(("on_unavailable",) if is_system else ()))
         found = self._members(entry.node, str(level), allowed)
         if found is None:
             return
-        choice = self._choice(found["on_unavailable"]) if "on_unavailable" in found else None
-        if "limits" in found or "schedule" in found:
-            self._content(level, entry.line, found, choice)
-        elif choice is not None:
-            self._store(level, entry.line, LevelContent(None, choice))
-        elif "on_unavailable" not in found:
+        if not found:
             self._problem(entry.line, f"{_capital(level)} has no limits; leave it out to have none.")
+        else:
+            self._content(level, entry.line, found)
 
-    def _content(
-        self, level: Level, line: int, found: Mapping[str, Entry], choice: OnUnavailable | None = None
-    ) -> None:
-        """Parse the limits of a level and its schedule."""
+    def _content(self, level: Level, line: int, found: Mapping[str, Entry]) -> None:
+        """Parse what a level has: limits, a schedule, a mode, and a choice for an unavailable table."""
+        choice = self._choice(found["on_unavailable"]) if "on_unavailable" in found else None
+        mode = self._mode(found["mode"], level) if "mode" in found else None
+        if ("on_unavailable" in found and choice is None) or ("mode" in found and mode is None):
+            return
         if "limits" not in found:
-            self._problem(found["schedule"].line, "A schedule needs limits, which apply outside of it.")
+            self._without_limits(level, line, found, LevelContent(None, choice, mode=mode))
             return
         limits, schedule = self._limits(found["limits"]), None
         if limits is not None and "schedule" in found:
@@ -187,7 +195,17 @@ class _Reader:
             if schedule is None:
                 return
         if limits is not None:
-            self._store(level, line, LevelContent(limits, choice, schedule))
+            self._store(level, line, LevelContent(limits, choice, schedule, mode))
+
+    def _without_limits(
+        self, level: Level, line: int, found: Mapping[str, Entry], content: LevelContent
+    ) -> None:
+        if "schedule" in found:
+            self._problem(found["schedule"].line, "A schedule needs limits, which apply outside of it.")
+        elif content.on_unavailable is None and content.mode in (None, "enforce", "shadow"):
+            self._problem(line, f"{_capital(level)} has no limits; leave it out to have none.")
+        else:
+            self._store(level, line, content)
 
     def _schedule(self, entry: Entry, limits: Limits) -> Schedule | None:
         members = self._members(entry.node, "schedule", ("timezone", "windows"))
@@ -262,6 +280,13 @@ class _Reader:
             lambda: Limit.from_dict({"name": name, **given}),
             lines={key: each.line for key, each in members.items()},
         )
+
+    def _mode(self, entry: Entry, level: Level) -> Mode | None:
+        modes = MODES if level.entity is not None else [each for each in MODES if each not in ENTITY_MODES]
+        mode = next((each for each in modes if each == entry.node.value), None)
+        if mode is None:
+            self._problem(entry.line, f"mode is {', '.join(modes)}; got {entry.node.value!r}.")
+        return mode
 
     def _choice(self, entry: Entry) -> OnUnavailable | None:
         choice: OnUnavailable

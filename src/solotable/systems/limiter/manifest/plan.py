@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from solotable.systems.limiter.admin.entities import StoredLimits
+from solotable.systems.limiter.admin.entities import ENTITY_MODES, StoredLimits
 
 from .notation import format_limit, format_rules
 from .parse import Level, LevelContent, Manifest
@@ -61,9 +61,12 @@ class Plan:
 
 
 def compare(manifest: Manifest, stored: Mapping[Level, LevelContent], *, prune: bool) -> Plan:
-    """Return how stored limits differ from a file; `prune` also removes what is not in the file."""
-    wanted = manifest.levels
-    unnamed = [level for level in stored if level not in wanted]
+    """Return how stored limits differ from a file; `prune` also removes what is not in the file.
+
+    A file does not change that an entity is denied, or bypasses its limits, unless it has a mode for it.
+    """
+    wanted = {level: _expected(content, stored.get(level)) for level, content in manifest.levels.items()}
+    unnamed = [level for level, content in stored.items() if level not in wanted and _is_of_files(content)]
     levels = [level for level in wanted if stored.get(level) != wanted[level]]
     same = len(wanted) - len(levels)
     if prune:
@@ -78,6 +81,22 @@ def compare(manifest: Manifest, stored: Mapping[Level, LevelContent], *, prune: 
     )
 
 
+def _expected(content: LevelContent, before: LevelContent | None) -> LevelContent:
+    """Return what is stored after a file is applied."""
+    if content.mode == "enforce":
+        return replace(content, mode=None)
+    if content.mode is None and before is not None and before.mode in ENTITY_MODES:
+        return replace(content, mode=before.mode)
+    return content
+
+
+def _is_of_files(content: LevelContent) -> bool:
+    """Return whether removing limits changes a level: not if it only has a mode of an entity."""
+    return (
+        content.limits is not None or content.on_unavailable is not None or content.mode not in ENTITY_MODES
+    )
+
+
 def level_of(stored: StoredLimits) -> Level:
     """Return the level of stored limits."""
     return Level(stored.entity, stored.resource_name)
@@ -87,7 +106,7 @@ def content_of(stored: StoredLimits | None) -> LevelContent | None:
     """Return what is stored at a level, None if it is not set."""
     if stored is None or stored.state is None:
         return None
-    return LevelContent(stored.limits, stored.on_unavailable, stored.schedule)
+    return LevelContent(stored.limits, stored.on_unavailable, stored.schedule, stored.mode)
 
 
 def lines(content: LevelContent | None) -> list[str]:
@@ -100,4 +119,6 @@ def lines(content: LevelContent | None) -> list[str]:
             f"{window.when} ({content.schedule.timezone}): {format_rules(window.limits)}"
             for window in content.schedule.windows
         ]
+    if content.mode is not None:
+        found.append(f"mode={content.mode}")
     return found if content.on_unavailable is None else [*found, f"on_unavailable={content.on_unavailable}"]
