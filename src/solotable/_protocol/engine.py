@@ -61,6 +61,8 @@ class Capabilities:
     sleep: Callable[[float], None] | None = None
     #: Whether Amazon's own service answers, which throttles a partition; not a local server or a file.
     amazon: bool = False
+    #: Return the seconds by which the server's clock is ahead of this machine's, as far as responses tell.
+    clock_offset: Callable[[], float] | None = None
     #: The year of AWS's error texts that the engine answers with.
     error_texts: ErrorTexts = LATEST
 

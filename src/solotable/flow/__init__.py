@@ -45,7 +45,7 @@ from .codec import (
 )
 from .item_update import ItemUpdate
 from .prepared_update import PreparedUpdate
-from .runner import arun, engine_of, is_amazon, is_instant, run, scope_of
+from .runner import arun, clock_offset, engine_of, is_amazon, is_instant, run, scope_of
 from .verbs import (
     Batch,
     Transaction,
@@ -87,6 +87,7 @@ __all__ = [
     "Slot",
     "Transaction",
     "arun",
+    "clock_offset",
     "condition",
     "count",
     "create",

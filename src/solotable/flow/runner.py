@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
 from solotable._flows.retry import Flow
@@ -74,6 +75,14 @@ def engine_of(on: AnyStore) -> Engine | AsyncEngine:
 def is_instant(engine: AsyncEngine) -> bool:
     """Return whether an async engine replies without awaiting: it runs in memory, on the event loop."""
     return type(cast(object, engine)) is runner.Inline
+
+
+def clock_offset(engine: Engine | AsyncEngine) -> Callable[[], float] | None:
+    """Return a function for the seconds by which the server's clock is ahead; None without a server.
+
+    It returns 0 until a response shows a difference of two seconds or more.
+    """
+    return capabilities_of(engine).clock_offset
 
 
 def is_amazon(engine: Engine | AsyncEngine) -> bool:

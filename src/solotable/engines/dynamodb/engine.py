@@ -35,7 +35,12 @@ class DynamoEngine:
     @property
     def capabilities(self) -> Capabilities:
         """What the engine declares about itself: it can be awaited, and whether Amazon answers."""
-        return Capabilities(make_async=self.make_async, amazon=self._transports.is_amazon)
+        items = self._transports.items
+        return Capabilities(
+            make_async=self.make_async,
+            amazon=self._transports.is_amazon,
+            clock_offset=items.protocol.server_clock.offset if isinstance(items, HttpTransport) else None,
+        )
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""

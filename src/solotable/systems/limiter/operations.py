@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypedDict
 from solotable import Actor
 from solotable.cache import CacheStats, TTLCache
 from solotable.errors import DataError, SolotableError
-from solotable.flow import AsyncEngine, Engine, Flow, Scope, is_amazon
+from solotable.flow import AsyncEngine, Engine, Flow, Scope, clock_offset, is_amazon
 
 from .admin import registry
 from .admin.entities import LimitedEntity, Mode, OnUnavailable, StoredLimits
@@ -20,7 +20,7 @@ from .buckets.acquire import Decision, check, read_statuses, refresh, top_up
 from .buckets.bucket import HIGHEST_LEVEL
 from .buckets.local_cache import LocalCache
 from .buckets.targets import LimiterContext, find_targets
-from .buckets.writer import BucketWriter
+from .buckets.writer import BucketClock, BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
 from .lease import AcquireRequest
 
@@ -78,6 +78,7 @@ class LimiterCore:
             writer=BucketWriter(
                 scope=scope,
                 cache=LocalCache(),
+                clock=BucketClock(scope.clock, server_offset=clock_offset(engine)),
                 refusal_microseconds=int(remember_rejections * MICROSECONDS),
                 shard_above=shard_above,
                 highest_level=most_shards.bit_length() - 1,

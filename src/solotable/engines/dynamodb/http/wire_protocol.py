@@ -18,6 +18,7 @@ from solotable.engines.dynamodb.auth.sigv4 import Signer
 
 from .error_body import ErrorResponse, code_and_message
 from .response import HttpResponse, InvalidResponse
+from .server_clock import ServerClock
 
 USER_AGENT: Final = f"solotable/{__version__} lang/python#{platform.python_version()} os/{platform.system()}"
 _HEAD: Final = f"POST / HTTP/1.1\r\nUser-Agent: {USER_AGENT}\r\n"
@@ -50,6 +51,7 @@ class WireProtocol:
         self.signers = signers
         self._targets = service.targets
         self._clock = clock
+        self.server_clock = ServerClock(clock)
         #: The server's clock minus ours, after a server has rejected ours.
         self._offset = 0.0
 
@@ -57,7 +59,9 @@ class WireProtocol:
         """Yield each step, receive its result, and return the reply's members or raise ErrorResponse."""
         target = self._targets[operation]
         body = dumps(members)
+        sent = self._clock()
         response = yield self._request(signer, target, body)
+        self.server_clock.observe(response.headers.get(b"date"), sent)
         if response.status >= 300:
             new_signer = yield from self._correct(response, signer)
             if new_signer is not None:

@@ -31,7 +31,7 @@ TOLERATED_SKEW = 300 * MICROSECONDS
 #: The bits of a shard number. `most_shards` of one installation may be lower than that of another.
 HIGHEST_LEVEL = 6
 #: Attributes that are whole numbers, and prefixes of the names of others.
-_NUMBERS = ("level", "revision", "at", "writes", "shard", "expires", "split")
+_NUMBERS = ("level", "revision", "at", "writes", "shard", "expires", "split", "moved")
 _WHOLE: dict[str, Any] = {}
 _NUMBER_PREFIXES = ("used_", "half_", "consumed_", LANE)
 #: A shard of a split bucket is kept so much longer for each bit that its number is shorter.
@@ -93,6 +93,8 @@ class ShardState:
     #: When the split was begun that is not finished yet, and what the other half has used.
     split: int = 0
     half: Mapping[str, int] = field(default_factory=dict)
+    #: The time to which a process moved the item back that a clock far ahead had written.
+    moved: int = 0
     #: Lanes of a former release, which had one per writer.
     former_lanes: tuple[str, ...] = ()
 
@@ -169,6 +171,7 @@ def decode_state(item: Item, now: int) -> ShardState:
             lanes={name: int(item[name]["N"]) for name in layout.lanes},
             past=past,
             **(_decode_tree(item) if level else _WHOLE),
+            moved=int(item["moved"]["N"]) if "moved" in item else 0,
             former_lanes=layout.former_lanes,
         )
     except (KeyError, ValueError, DataError):

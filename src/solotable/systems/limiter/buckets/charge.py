@@ -114,10 +114,11 @@ def charge_shard(
         except ConditionFailed as failed:
             lane.attempt += 1
             level = 0 if state is None else state.level
+            _check_clock(writer, bucket, shard, failed.item)
             outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
             if outcome is not None:
                 return outcome
-            if writer.now() - now <= REPEAT_MICROSECONDS:
+            if 0 <= writer.now() - now <= REPEAT_MICROSECONDS:
                 # As of the same time: `used` that was above its line then is still above it.
                 continue
         except (ServiceError, TransportError) as failed:
@@ -134,6 +135,7 @@ def charge_shard(
             bucket.store(shard, state)
             if takes:
                 bucket.numbers[shard, lane.name] = lane.number
+            bucket.stamp = (shard, now, state.moved, writer.clock.leaps)
             if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
                 yield from _extend_expiry(writer, bucket, shard, state, until)
             return Charged(state) if takes else ChargeRefused(state, charge, now)
@@ -206,6 +208,17 @@ def _assumed_state(bucket: CachedBucket, shard: int, charge: Charge, now: int) -
 def _full_state(bucket: CachedBucket, shard: int, rules: Rules, now: int) -> ShardState:
     used = {name: meter.full(now) for name, meter in rules.meters.items()}
     return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {}, shard=shard)
+
+
+def _check_clock(writer: BucketWriter, bucket: CachedBucket, shard: int, item: Item | None) -> None:
+    """Find out whether another process moved the item back since this process wrote it."""
+    if item is None or "moved" not in item:
+        return
+    before, written, known, leaps = bucket.stamp
+    moved = decode_state(item, 0).moved
+    if before == shard and moved != known and leaps == writer.clock.leaps:
+        writer.clock.move_back(written, moved)
+    bucket.stamp = (0, 0, 0, 0)
 
 
 def _examine(

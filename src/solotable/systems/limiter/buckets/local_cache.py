@@ -55,6 +55,7 @@ class CachedBucket:
         "resource",
         "samples",
         "shards",
+        "stamp",
     )
 
     def __init__(self, cache: LocalCache, entity: str, resource: str) -> None:
@@ -68,6 +69,8 @@ class CachedBucket:
         self.read_at = 0
         #: The number in each lane of a shard after this process's last write in it.
         self.numbers: dict[tuple[int, str], int] = {}
+        #: This process's last write: its shard and time, `moved` of the item, and `leaps` of the clock.
+        self.stamp = (0, 0, 0, 0)
         #: The highest level seen: the number of bits that choose a shard.
         self.depth = 0
         #: Lanes with a write in flight, and the last one that was taken.

@@ -1,15 +1,76 @@
-"""What every charge needs: the table, the time, and what this process remembers of buckets."""
+"""What every charge needs: the table, the time, and what this process remembers of buckets.
+
+Where there is a server, its time counts. Without one, a process whose clock is more than TOLERATED_SKEW ahead
+finds that other processes move its buckets back. It then takes their time as its own: otherwise each would
+find the bucket full in turns, without end.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from solotable.flow import Item, Scope, key_of
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.table import limiter
 
-from .bucket import Bucket
+from .bucket import TOLERATED_SKEW, Bucket
 from .local_cache import CachedBucket, LocalCache
+
+log = logging.getLogger("solotable.limiter")
+#: A machine's clock that moved by more than this against its steady clock was set.
+_LEAP_SECONDS = 1.0
+
+
+class BucketClock:
+    """The time in microseconds, with what this process has learned about its own clock."""
+
+    __slots__ = ("_ahead", "_clock", "_drift", "leaps", "server_offset", "steady")
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        server_offset: Callable[[], float] | None = None,
+        steady: Callable[[], float] | None = None,
+    ) -> None:
+        self._clock = clock
+        #: The seconds by which the server's clock is ahead.
+        self.server_offset = server_offset
+        #: Never goes back. A clock that a program hands in has none.
+        self.steady = time.monotonic if steady is None and clock is time.time else steady
+        self._drift: float | None = None
+        self._ahead = 0
+        #: How often the machine's clock was set: what was learned before is void.
+        self.leaps = 0
+
+    def now(self) -> int:
+        """Return the time in microseconds."""
+        seconds = self._clock()
+        if self.steady is not None:
+            drift = seconds - self.steady()
+            if self._drift is None or abs(drift - self._drift) > _LEAP_SECONDS:
+                self.leaps += self._drift is not None
+                self._drift, self._ahead = drift, 0
+        if self.server_offset is not None:
+            seconds += self.server_offset()
+        return int(seconds * MICROSECONDS) - self._ahead
+
+    def move_back(self, written: int, moved: int) -> None:
+        """Take the time of a process that moved a bucket back which this process wrote before."""
+        if written <= moved + TOLERATED_SKEW or self.now() < written:
+            # Another process wrote it, or this machine's clock went back too.
+            return
+        self._ahead += written - moved
+        log.warning(
+            "This process's clock is ahead of another's: it wrote a bucket at %s, and the other moved it "
+            "back to %s. The limiter uses the earlier time from now on. Synchronise the clocks by NTP.",
+            datetime.fromtimestamp(written / MICROSECONDS, UTC).isoformat(),
+            datetime.fromtimestamp(moved / MICROSECONDS, UTC).isoformat(),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +79,7 @@ class BucketWriter:
 
     scope: Scope
     cache: LocalCache
+    clock: BucketClock
     #: The microseconds for which a refusal is repeated without a request.
     refusal_microseconds: int
     #: Writes per second above which a shard is split; None: never.
@@ -31,7 +93,7 @@ class BucketWriter:
 
     def now(self) -> int:
         """Return the time in microseconds."""
-        return int(self.scope.clock() * MICROSECONDS)
+        return self.clock.now()
 
     def key(self, bucket: CachedBucket, shard: int) -> Item:
         """Return the key of a shard's item."""
