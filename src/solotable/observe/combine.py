@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
-from solotable._store.observation import Observation, Observer, check_observer
+from solotable._store.observation import check_observer
+
+ObservedT = TypeVar("ObservedT")
 
 _log = logging.getLogger("solotable.observe")
 
 
-def combine(*observers: Observer) -> Observer:
+def combine(*observers: Callable[[ObservedT], object]) -> Callable[[ObservedT], object]:
     """Return an observer that calls each of these; an error of one does not keep the others from running."""
     for each in observers:
         check_observer(each)
 
-    def observe(observation: Observation) -> None:
+    def observe(observation: ObservedT) -> None:
         for observer in observers:
             try:
                 observer(observation)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from solotable.errors import SolotableError
+from solotable.errors import EngineError, ServiceError, SolotableError, TransportError
 
 from .admin.limits import Limit, in_tokens
 
@@ -189,3 +189,10 @@ class UnreadableBucket(LimiterUnavailable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.partition, self.flaw)
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Return whether an error means that the table is unavailable, not that a call was wrong."""
+    if isinstance(error, ServiceError):
+        return error.retryable
+    return isinstance(error, (TransportError, EngineError, LimiterUnavailable))

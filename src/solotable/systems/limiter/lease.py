@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
-from solotable.errors import DataError, EngineError, ServiceError, SolotableError, TransportError
+from solotable.errors import DataError, SolotableError
 from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
 from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
 from .buckets.acquire import Grant, LimiterContext, acquire, adjust, give_back, merge
 from .buckets.targets import UnknownLimits
-from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
+from .errors import LeaseExpired, LimiterUnavailable, LimitStatus, is_unavailable
+from .observe.observation import observe_acquire, observe_outage
 
 ResultT = TypeVar("ResultT")
 
@@ -79,13 +80,6 @@ class AcquireRequest:
             )
         text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def is_unavailable(error: BaseException) -> bool:
-    """Return whether an error means that the table is unavailable, not that a call was wrong."""
-    if isinstance(error, ServiceError):
-        return error.retryable
-    return isinstance(error, (TransportError, EngineError, LimiterUnavailable))
 
 
 async def _logged(work: Awaitable[Any]) -> None:
@@ -196,6 +190,8 @@ class LeaseState:
             raise LeaseExpired
         self._started = True
         if self._context.circuit_breaker.is_open and self._choice() == "allow":
+            if self._context.observer is not None:
+                observe_outage(self._context.observer, self._request.resource)
             return None
         return self._acquire(self._request.by_resource)
 
@@ -203,7 +199,9 @@ class LeaseState:
         request = self._request
         # Limits of the call are those of its resource.
         limits = request.limits if request.resource in amounts else None
-        return acquire(self._context, request.entity, amounts, limits, unknown_limits=request.unknown_limits)
+        flow = acquire(self._context, request.entity, amounts, limits, unknown_limits=request.unknown_limits)
+        observer = self._context.observer
+        return flow if observer is None else observe_acquire(observer, next(iter(amounts)), flow)
 
     def _open(self, grant: Grant | None) -> None:
         self._is_open = True

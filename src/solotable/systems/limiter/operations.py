@@ -23,6 +23,7 @@ from .buckets.targets import LimiterContext, find_targets
 from .buckets.writer import BucketClock, BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
 from .lease import AcquireRequest
+from .observe.observation import AcquireObserver, check_observer
 
 log = logging.getLogger("solotable.limiter")
 #: DynamoDB: a partition takes 1,000 writes per second; a split has to be done before that.
@@ -42,6 +43,7 @@ class LimiterOptions(TypedDict, total=False):
     most_shards: int
     on_soft_limit: Callable[[list[LimitStatus]], Any]
     on_shadow_refusal: Callable[[SolotableError], Any]
+    observer: AcquireObserver
 
 
 class LimiterCore:
@@ -60,6 +62,7 @@ class LimiterCore:
         most_shards: int = 32,
         on_soft_limit: Callable[[list[LimitStatus]], Any] | None = None,
         on_shadow_refusal: Callable[[SolotableError], Any] | None = None,
+        observer: AcquireObserver | None = None,
     ) -> None:
         if on_unavailable not in ("block", "allow"):
             raise DataError(f'on_unavailable is "block" or "allow"; got {on_unavailable!r}.')
@@ -89,6 +92,7 @@ class LimiterCore:
             on_unavailable=on_unavailable,
             on_soft_limit=on_soft_limit,
             on_shadow_refusal=on_shadow_refusal,
+            observer=None if observer is None else check_observer(observer),
         )
         self._scope = scope
 

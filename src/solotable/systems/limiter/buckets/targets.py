@@ -64,6 +64,8 @@ class LimiterContext:
     #: Called with the soft limits that a call exceeded, and with the error that shadow mode spared it.
     on_soft_limit: Callable[[list[LimitStatus]], Any] | None = None
     on_shadow_refusal: Callable[[SolotableError], Any] | None = None
+    #: Called after each acquire with an AcquireObservation.
+    observer: Callable[[Any], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

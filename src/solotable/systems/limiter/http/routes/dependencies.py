@@ -16,9 +16,11 @@ from fastapi import Depends, Header, HTTPException, Path, Query, Request
 from solotable import AsyncDatabase
 from solotable.cache import TTLCache
 from solotable.flow import arun, scope_of
+from solotable.observe import combine
 from solotable.systems.limiter.admin import names
 from solotable.systems.limiter.admin.namespaces import show
 from solotable.systems.limiter.http.http_leases import HttpLeases
+from solotable.systems.limiter.observe import LimiterPrometheusObserver
 from solotable.systems.limiter.operations import LimiterOptions
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import CurrentPrincipal, TenantId, get_database, request_id
@@ -60,10 +62,19 @@ class NamespaceLimiters:
         self._options = options
         self._ids: TTLCache[str, str] = TTLCache(ttl_seconds=ttl_seconds, max_size=max_size, clock=clock)
         #: By id and without expiry: a new look at the registry must not forget buckets.
-        self._limiters: TTLCache[str, AsyncLimiter] = TTLCache(ttl_seconds=float("inf"), max_size=max_size)
+        self._limiters: TTLCache[str, tuple[AsyncLimiter, LimiterPrometheusObserver]] = TTLCache(
+            ttl_seconds=float("inf"), max_size=max_size
+        )
 
     async def limiter(self, db: AsyncDatabase, name: str) -> AsyncLimiter:
         """Return the limiter of a namespace; raise NotFound, or HTTPException 403 for a deleted one."""
+        return (await self._open(db, name))[0]
+
+    async def metrics(self, db: AsyncDatabase, name: str) -> str:
+        """Return what this process counted in a namespace, as Prometheus text."""
+        return (await self._open(db, name))[1].render()
+
+    async def _open(self, db: AsyncDatabase, name: str) -> tuple[AsyncLimiter, LimiterPrometheusObserver]:
 
         async def read_id() -> str:
             found = await arun(show(scope_of(db), name), db)
@@ -72,7 +83,14 @@ class NamespaceLimiters:
             return found.id
 
         namespace_id = await self._ids.load_async(name, read_id)
-        return self._limiters.load(namespace_id, lambda: AsyncLimiter(db, namespace_id, **self._options))
+
+        def new() -> tuple[AsyncLimiter, LimiterPrometheusObserver]:
+            metrics, options = LimiterPrometheusObserver(), self._options.copy()
+            given = options.get("observer")
+            options["observer"] = metrics if given is None else combine(metrics, given)
+            return AsyncLimiter(db, namespace_id, **options), metrics
+
+        return self._limiters.load(namespace_id, new)
 
     def forget(self, name: str) -> None:
         """Read a namespace again: it has changed."""

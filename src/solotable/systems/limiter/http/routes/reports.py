@@ -1,18 +1,19 @@
-"""`/usage`, `/audit`: what was consumed and who changed what, as far as the jobs have come."""
+"""`/usage`, `/audit`: what was consumed and who changed what. `/metrics`: what this process decided."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 
+from solotable.observe.series import CONTENT_TYPE
 from solotable.systems.limiter.usage import Window
-from solotable.web import Page, Paging
+from solotable.web import DatabaseDep, Page, Paging, TenantId
 from solotable.web.http.timestamps import Timestamp
 
 from .access import OPERATORS, allow
 from .bodies import AuditOut, SummaryOut, UsageOut
-from .dependencies import LimiterDep, OneEntity, OneResource
+from .dependencies import LimiterDep, OneEntity, OneResource, namespace_limiters
 
 router = APIRouter()
 
@@ -65,3 +66,16 @@ async def audit(limiter: LimiterDep, paging: Paging, entity: OneEntity = None) -
     """List who changed which entity and which limits, newest first."""
     found = await limiter.audit(entity=entity, limit=paging.limit, cursor=paging.cursor)
     return Page[AuditOut].of(found, AuditOut.model_validate)
+
+
+@router.get(
+    "/metrics",
+    tags=["metrics"],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    **allow(*OPERATORS),
+)
+async def metrics(request: Request, namespace: TenantId, db: DatabaseDep) -> Response:
+    """Return the acquires of a namespace in this process since its start, as Prometheus text."""
+    text = await namespace_limiters(request).metrics(db, namespace)
+    return Response(text, headers={"content-type": CONTENT_TYPE})
