@@ -51,7 +51,7 @@ check: $(READY) ## Check formatting, lint, types and import contracts.
 	$(BIN)/lint-imports
 
 torture: $(READY) ## Run the long tests: killed processes, failing disks, damaged files, fuzzing, load.
-	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
+	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture tests/systems/limiter/test_exact_model.py
 
 conformance: $(READY) ## Run the conformance cases on the engine and on DynamoDB Local.
 	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store tests/systems tests/designs --target=$(TARGET)
