@@ -8,7 +8,7 @@ can be compiled for it. The bounds keep the cache below some tens of megabytes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from solotable._expressions.ast import Between, Condition, Const, Size, TypeIs, Update
 from solotable._values import AttributeValue
@@ -32,12 +32,13 @@ class TextCache:
     """Templates by texts; safe for use by many threads, which at worst repeat each other's work."""
 
     def __init__(self) -> None:
-        #: None: the texts have no template.
-        self._templates: dict[Hashable, UpdateTemplate | None] = {}
-        self._sights: dict[Hashable, int] = {}
+        #: False: the texts have no template.
+        self._templates: dict[Hashable, UpdateTemplate | Literal[False]] = {}
+        #: How often texts came, by the hash of their key.
+        self._sights: dict[int, int] = {}
 
-    def find(self, key: Hashable) -> UpdateTemplate | None:
-        """Return the template of a key from `key_of`."""
+    def find(self, key: Hashable) -> UpdateTemplate | Literal[False] | None:
+        """Return the template of a key from `key_of`; None if it may get one, see `note`."""
         return self._templates.get(key)
 
     def note(
@@ -48,18 +49,17 @@ class TextCache:
         values: Mapping[str, AttributeValue] | None,
     ) -> None:
         """Count texts that had no template; `values` are the very objects in the trees."""
-        if key in self._templates:
-            return
-        sights = self._sights.get(key, 0) + 1
+        number = hash(key)
+        sights = self._sights.get(number, 0) + 1
         if sights < _FIRST_SIGHTS:
             if len(self._sights) >= _MOST_SEEN:
                 self._sights.clear()
-            self._sights[key] = sights
+            self._sights[number] = sights
             return
-        self._sights.pop(key, None)
+        self._sights.pop(number, None)
         if len(self._templates) >= _MOST_TEMPLATES:
             self._templates.clear()
-        self._templates[key] = _template(update, condition, list((values or _NO_VALUES).values()))
+        self._templates[key] = _template(update, condition, list((values or _NO_VALUES).values())) or False
 
 
 def key_of(

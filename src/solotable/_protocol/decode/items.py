@@ -76,7 +76,7 @@ def update_item(members: Members) -> UpdateItem:
             values,
         )
         template = _templates.find(texts)
-        if template is not None:
+        if template:
             return PreparedUpdateItem(
                 table=table,
                 key=key,
@@ -84,7 +84,7 @@ def update_item(members: Members) -> UpdateItem:
                 values=() if values is None else tuple(canonical_values(values).values()),
                 **_report_members(members),
             )
-        update, condition = _decode_expressions(members, texts)
+        update, condition = _decode_expressions(members, texts if template is None else None)
     else:
         update, condition = _decode_legacy(members)
     return UpdateItem(table=table, key=key, update=update, condition=condition, **_report_members(members))
