@@ -1,4 +1,4 @@
-"""Observe the decisions of a limiter: one record per acquire, and sinks for Prometheus and OpenTelemetry.
+"""Observe a limiter: one record per acquire, and sinks for Prometheus and OpenTelemetry.
 
     prometheus = LimiterPrometheusObserver()
     limiter = Limiter.open(url, observer=prometheus)
