@@ -24,7 +24,16 @@ from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
 from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
-from .buckets.acquire import Grant, LimiterContext, acquire, adjust, give_back, merge
+from .buckets.acquire import (
+    Grant,
+    LimiterContext,
+    acquire,
+    adjust,
+    extend_holds,
+    give_back,
+    merge,
+    release_holds,
+)
 from .buckets.targets import UnknownLimits
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus, is_unavailable
 from .observe.observation import observe_acquire, observe_outage
@@ -98,6 +107,8 @@ class LeaseState:
         #: What was taken, the first by the acquire itself; empty without limits.
         self._grants: list[Grant] = []
         self._started = self._is_open = False
+        #: Whether what it holds of concurrency limits outlives the block: a stored lease ends it later.
+        self.keeps_holds = False
         #: By resource and limit, in thousandths of a token.
         self._consumed: dict[str, dict[str, int]] = {}
         self._pending: dict[str, dict[str, int]] = {}
@@ -259,9 +270,25 @@ class LeaseState:
             self._consumed = {}
             return give_back(writer, self._grants) if self._grants else None
         self._count(pending)
-        if not any(amount for by_name in pending.values() for amount in by_name.values()):
-            return None
-        return adjust(writer, merge(self._grants), pending)
+        is_adjusted = any(amount for by_name in pending.values() for amount in by_name.values())
+        is_held = not self.keeps_holds and any(
+            taken.charge.hold for grant in self._grants for taken in grant.taken
+        )
+        return (
+            self._settle(pending if is_adjusted else {}, is_held=is_held) if is_adjusted or is_held else None
+        )
+
+    def _settle(self, pending: Mapping[str, Mapping[str, int]], *, is_held: bool) -> Flow[None]:
+        """Write the adjustments, and end what the lease holds of concurrency limits."""
+        if pending:
+            yield from adjust(self._context.writer, merge(self._grants), pending)
+        if is_held:
+            yield from release_holds(self._context.writer, self._grants)
+
+    def _extend(self) -> Flow[None]:
+        if not self._is_open:
+            raise LeaseExpired
+        return extend_holds(self._context.writer, self._grants)
 
     def _not_settled(self, error: SolotableError, cause: BaseException | None) -> None:
         """Note a failed settlement on the exception of the block; without one, allow or raise it."""
@@ -332,6 +359,10 @@ class Lease(LeaseState):
             except SolotableError as error:
                 self._allow(error)
 
+    def extend(self) -> None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
+        run(self._extend(), self._engine)
+
 
 class AsyncLease(LeaseState):
     """What a call has taken: `async with limiter.acquire(...) as lease`."""
@@ -377,6 +408,10 @@ class AsyncLease(LeaseState):
                 self._add(await self._finish(flow, self._undo))
             except SolotableError as error:
                 self._allow(error)
+
+    async def extend(self) -> None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
+        await self._finish(self._extend())
 
     def _await(self, result: Any) -> None:
         if inspect.isawaitable(result):

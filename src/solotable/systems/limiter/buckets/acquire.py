@@ -12,11 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solotable.errors import SolotableError
+from solotable.errors import ConditionFailed, SolotableError
 from solotable.flow import Flow
-from solotable.systems.limiter.admin.limits import Amount, Limit
+from solotable.flow.conditions import all_of, exists
+from solotable.flow.requests import UpdateItem
+from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit
 from solotable.systems.limiter.errors import (
     EntityDenied,
+    LeaseExpired,
     LimiterUnavailable,
     LimitStatus,
     NeverSatisfiable,
@@ -26,6 +29,7 @@ from solotable.systems.limiter.errors import (
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
+from .flat_update import FlatUpdate
 from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, settle, take
 from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
@@ -222,6 +226,37 @@ def give_back(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
     """Give back everything that was taken, to the shards that it came from (C1.14)."""
     for grant in reversed(grants):
         yield from _undo(writer, grant.taken)
+
+
+def release_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
+    """End the holds of a lease in concurrency limits."""
+    for taken in _with_holds(grants):
+        yield from settle(writer, taken, dict.fromkeys(taken.charge.rules.held, -MOST_TOKENS * MILLI))
+
+
+def extend_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
+    """Extend the holds of a lease to their whole time from now; raise LeaseExpired if one was removed."""
+    for taken in _with_holds(grants):
+        update, terms, charge = FlatUpdate(), [], taken.charge
+        for name, meter in charge.rules.held.items():
+            if name in charge.amounts:
+                hold = meter.hold(charge.hold, charge.amounts[name], writer.now())
+                update.set(*hold)
+                terms.append(exists(hold.attribute))
+        try:
+            yield UpdateItem(
+                table=writer.table,
+                key=writer.key(taken.bucket, 0),
+                update=update.build(),
+                condition=all_of(*terms),
+            )
+        except ConditionFailed:
+            raise LeaseExpired from None
+        taken.bucket.forget(0)
+
+
+def _with_holds(grants: Sequence[Grant]) -> list[TakenTokens]:
+    return [taken for grant in grants for taken in grant.taken if taken.charge.hold]
 
 
 def merge(grants: Sequence[Grant]) -> Grant:

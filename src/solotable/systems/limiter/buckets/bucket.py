@@ -19,6 +19,7 @@ from solotable.errors import DataError
 from solotable.flow import AttributeValue, Item
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import UnreadableBucket
+from solotable.systems.limiter.meters.concurrency import HOLD, Held, Hold, holds_of
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_from
 from solotable.systems.limiter.table import limiter
@@ -30,10 +31,12 @@ LANES = tuple(f"{LANE}{digit}" for digit in "0123456789abcdef")
 TOLERATED_SKEW = 300 * MICROSECONDS
 #: The bits of a shard number. `most_shards` of one installation may be lower than that of another.
 HIGHEST_LEVEL = 6
+#: In the text of rules that have a concurrency limit.
+_CONCURRENCY = "/concurrency:"
 #: Attributes that are whole numbers, and prefixes of the names of others.
 _NUMBERS = ("level", "revision", "at", "writes", "shard", "expires", "split", "moved")
 _WHOLE: dict[str, Any] = {}
-_NUMBER_PREFIXES = ("used_", "half_", "consumed_", LANE)
+_NUMBER_PREFIXES = ("used_", "half_", "consumed_", LANE, HOLD)
 #: A shard of a split bucket is kept so much longer for each bit that its number is shorter.
 SHARD_GRACE_SECONDS = 2 * 3600
 
@@ -129,6 +132,12 @@ class ShardState:
         used = {name: self.used_under(name, rules, now) for name in rules.meters}
         return replace(self, text=rules.text, revision=rules.revision, used=used, at=now, seen=now, past="")
 
+    def has_hold(self, name: str) -> bool:
+        """Return whether a lease holds tokens of the bucket."""
+        return any(
+            hold.attribute.endswith(f":{name}") for used in self.used.values() for hold in holds_of(used)
+        )
+
     def meter(self, name: str) -> Meter:
         """Return the meter of a limit, also of a former one."""
         found = self.rules.meters.get(name)
@@ -157,14 +166,14 @@ def decode_state(item: Item, now: int) -> ShardState:
     try:
         text, level = item["rules"]["S"], int(item["level"]["N"])
         past = item["past"]["S"] if "past" in item else ""
-        layout = _layout(text, past, tuple(item))
+        layout = _layout(text, past, _lasting_names(item, text))
         for name in layout.former_lanes:
             int(item[name]["N"])
         state = ShardState(
             level=level,
             text=text,
             revision=int(item["revision"]["N"]),
-            used={limit: int(item[name]["N"]) for limit, name in layout.used},
+            used=_decode_held(item, text, layout) if _CONCURRENCY in text else _decode_used(item, layout),
             at=int(item["at"]["N"]),
             writes=int(item["writes"]["N"]),
             seen=now,
@@ -205,6 +214,26 @@ def _layout(text: str, past: str, names: tuple[str, ...]) -> _Layout:
         tuple(name for name in names if name[0] == LANE and len(name) != 2),
         limits <= used.keys() <= known,
     )
+
+
+def _lasting_names(item: Item, text: str) -> tuple[str, ...]:
+    """Return the attributes that an item keeps from one write to the next: all but the holds of leases."""
+    return tuple(item) if _CONCURRENCY not in text else tuple(name for name in item if name[0] != HOLD)
+
+
+def _decode_used(item: Item, layout: _Layout) -> dict[str, int]:
+    return {limit: int(item[name]["N"]) for limit, name in layout.used}
+
+
+def _decode_held(item: Item, text: str, layout: _Layout) -> dict[str, int]:
+    """Decode `used`, with the holds of concurrency limits."""
+    used, holds = _decode_used(item, layout), dict[str, list[Hold]]()
+    for name, value in item.items():
+        if name[0] == HOLD:
+            holds.setdefault(name[1:].partition(":")[0], []).append(Hold(name, int(value["N"])))
+    for name in rules_from(text, 0).held.keys() & holds.keys():
+        used[name] = Held(used[name], holds[name])
+    return used
 
 
 def _decode_tree(item: Item) -> dict[str, Any]:

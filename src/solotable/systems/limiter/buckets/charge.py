@@ -234,7 +234,7 @@ def _examine(
     state = decode_state(item, now)
     bucket.store(shard, state)
     written = state.lanes.get(lane.name, 0)
-    if written == lane.number:
+    if written == lane.number or (charge.admit and charge.hold and state.has_hold(charge.hold)):
         return Charged(state)
     if not lane.is_foreign(written):
         if written > lane.number:

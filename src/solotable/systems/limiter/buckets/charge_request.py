@@ -8,7 +8,7 @@ so an assumption never admits anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from solotable.flow.conditions import (
@@ -21,6 +21,7 @@ from solotable.flow.conditions import (
 )
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
+from solotable.systems.limiter.meters.concurrency import Concurrency, expired_holds, holds_of
 from solotable.systems.limiter.meters.meter import Meter, Settlement
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 
@@ -46,6 +47,8 @@ class Charge:
     final: bool = False
     #: By limit, the period in which what is given back was taken; without one, the current period.
     periods: Mapping[str, int] = field(default_factory=dict)
+    #: The name of the hold in concurrency limits.
+    hold: str = ""
     #: By level: a charge is checked against what is remembered, then built.
     _costs: dict[int, Mapping[str, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -121,9 +124,16 @@ def _stamp(lane: Lane, now: int) -> FlatUpdate:
 
 def _count_consumed(update: FlatUpdate, charge: Charge) -> None:
     # S1.10: consumption has its own counter and is never derived from what is left.
+    for attribute, amount in _consumed(charge):
+        update.add(attribute, amount)
+
+
+def _consumed(charge: Charge) -> Iterator[tuple[str, int]]:
+    """Return what each counter is changed by; the end of a lease does not undo its use."""
     if charge.counts:
         for name, amount in charge.amounts.items():
-            update.add(charge.rules.meters[name].consumed, amount)
+            if amount > 0 or name not in charge.rules.held:
+                yield charge.rules.meters[name].consumed, amount
 
 
 def _build_first(
@@ -144,6 +154,8 @@ def _build_first(
             used[name] = meter.charged(full, now, costs[name])
             update.set(meter.used, used[name])
             terms.append(at_most(meter.used, full))
+            if name in rules.held and charge.hold:
+                update.set(*rules.held[name].hold(charge.hold, costs[name], now))
         else:
             used[name] = full
             update.set_if_missing(meter.used, full)
@@ -162,6 +174,9 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
         meter = rules.meters[name]
         full = meter.full(now)
         before = used[name]
+        if rules.held and name in rules.held:
+            _change_hold(write, charge, rules.held[name], before, cost, now)
+            continue
         if cost > 0 and before <= full:
             used[name] = meter.charged(full, now, cost)
             write.set(meter.used, used[name])
@@ -185,10 +200,14 @@ def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> Next
         write.at_most("at", now + TOLERATED_SKEW)
     write.set("expires", state.expires(now, used))
     # S1.10: consumption has its own counter and is never derived from what is left.
-    if charge.counts:
+    if charge.counts and not rules.held:
         for name, amount in charge.amounts.items():
             write.add(rules.meters[name].consumed, amount)
-    write.removed = state.former_lanes
+    else:
+        for attribute, amount in _consumed(charge):
+            write.add(attribute, amount)
+    if state.former_lanes:
+        write.removed = (*write.removed, *state.former_lanes)
     return write
 
 
@@ -204,6 +223,39 @@ def _settle(write: NextWrite, meter: Meter, settlement: Settlement) -> int:
     if lowest is highest is None:
         write.exists(meter.used)
     return delta
+
+
+def _change_hold(
+    write: NextWrite, charge: Charge, meter: Concurrency, used: int, cost: int, now: int
+) -> None:
+    """Begin the hold of a lease and remove expired ones, or change a hold, or end it."""
+    write.is_unique = True
+    own = meter.attribute(charge.hold)
+    if charge.admit:
+        expired = expired_holds(used, now)
+        freed = sum(hold.amount for hold in expired)
+        write.add(meter.used, cost - freed)
+        write.at_most(meter.used, meter.depth - cost + freed)
+        write.missing(own)
+        write.set(*meter.hold(charge.hold, cost, now))
+        for hold in expired:
+            write.equals(*hold)
+        write.removed = (*write.removed, *(hold.attribute for hold in expired))
+        return
+    if not charge.hold:
+        return
+    found = next((hold for hold in holds_of(used) if hold.attribute == own), None)
+    if found is None:
+        # It has expired, and its tokens are free.
+        write.missing(own)
+        return
+    delta = max(cost, -found.amount)
+    write.equals(*found)
+    write.add(meter.used, delta)
+    if found.amount + delta:
+        write.set(own, found.value + delta)
+    else:
+        write.removed = (*write.removed, own)
 
 
 def _build_conversion(
@@ -222,7 +274,10 @@ def _build_conversion(
     if takes:
         update.set(lane.name, lane.number)
         for name, cost in costs.items():
-            used[name] = rules.meters[name].charged(used[name], now, cost)
+            if name in rules.held:
+                used[name] += _convert_hold(update, charge, rules.held[name], used[name], cost, now)
+            else:
+                used[name] = rules.meters[name].charged(used[name], now, cost)
         _count_consumed(update, charge)
     if state.is_ahead(now):
         update.set("moved", now)
@@ -232,7 +287,10 @@ def _build_conversion(
                 update.set(name, lane.number)
     update.set("rules", rules.text).set("revision", rules.revision)
     for name, meter in rules.meters.items():
-        update.set(meter.used, used[name])
+        update.set(meter.used, int(used[name]))
+    for name in old.held.keys() - rules.held.keys():
+        for hold in holds_of(state.used[name]):
+            update.remove(hold.attribute)
     for name in old.meters.keys() - rules.meters.keys():
         update.remove(old.meters[name].consumed)
     past = _keep_removed_limits(update, state, rules, now)
@@ -241,21 +299,44 @@ def _build_conversion(
     if state.level:
         # `half_*` of an unfinished split is counted by the rules of the item.
         terms.append(missing("split"))
-    terms += [equals(state.meter(name).used, value) for name, value in state.used.items()]
+    terms += [equals(state.meter(name).used, int(value)) for name, value in state.used.items()]
     return update, all_of(*terms), takes
+
+
+def _convert_hold(
+    update: FlatUpdate, charge: Charge, meter: Concurrency, used: int, cost: int, now: int
+) -> int:
+    """Begin or change the hold of a lease in a write that requires `used` as it was; return the change."""
+    if charge.admit:
+        update.set(*meter.hold(charge.hold, cost, now))
+        return cost
+    own = meter.attribute(charge.hold)
+    found = next((hold for hold in holds_of(used) if hold.attribute == own), None)
+    if found is None:
+        return 0
+    delta = max(cost, -found.amount)
+    if found.amount + delta:
+        update.set(own, found.value + delta)
+    else:
+        update.remove(own)
+    return delta
 
 
 def _keep_removed_limits(update: FlatUpdate, state: ShardState, rules: Rules, now: int) -> str:
     """Keep `used` of removed limits that are not full, in case they return; return the text of `past`."""
     removed = {name: state.meter(name) for name in state.used if name not in rules.meters}
     used = {name: state.used_under(name, rules_of((each.limit,), 0), now) for name, each in removed.items()}
-    waits = {name: each.wait(used[name], now, each.depth) for name, each in removed.items()}
+    waits = {
+        name: each.wait(used[name], now, each.depth)
+        for name, each in removed.items()
+        if not isinstance(each, Concurrency)
+    }
     # Beyond the bound, those that are full soonest are dropped.
-    slowest = sorted((name for name in removed if waits[name]), key=lambda name: -waits[name])
+    slowest = sorted((name for name in waits if waits[name]), key=lambda name: -waits[name])
     kept = sorted(slowest[:MOST_LIMITS])
     for name, each in removed.items():
         if name in kept:
-            update.set(each.used, used[name])
+            update.set(each.used, int(used[name]))
         else:
             update.remove(each.used)
     if not kept:

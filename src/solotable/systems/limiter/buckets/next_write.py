@@ -34,14 +34,16 @@ LaneForm = Literal["below", "differs", "missing", "equals"]
 class NextWrite:
     """The parts of a write, each with an attribute's name, and the values apart."""
 
-    __slots__ = ("_lane_form", "_parts", "_values", "removed")
+    __slots__ = ("_lane_form", "_parts", "_values", "is_unique", "removed")
 
     def __init__(self, lane: str, values: list[int | str]) -> None:
         self._parts: list[str] = [lane]
         self._values = values
         self._lane_form: LaneForm = "below"
-        #: Lanes that the write removes.
+        #: Attributes that the write removes.
         self.removed: Sequence[str] = ()
+        #: Whether no other write has these names, as with the hold of a lease.
+        self.is_unique = False
 
     def require_lane(self, form: LaneForm, before: int | None) -> None:
         """Require something of the lane; called first."""
@@ -78,10 +80,14 @@ class NextWrite:
         """Require that an attribute exists."""
         self._parts += ("exists", name)
 
+    def missing(self, name: str) -> None:
+        """Require that an attribute does not exist."""
+        self._parts += ("missing", name)
+
     def request(self, table: str, key: Item) -> UpdateItem:
         """Return the UpdateItem."""
-        # Which lanes are removed hardly repeats.
-        if self.removed:
+        # Which attributes are removed hardly repeats.
+        if self.removed or self.is_unique:
             prepared = _prepare(self._lane_form, self._parts, self.removed)
         else:
             prepared = _prepared(self._lane_form, tuple(self._parts))
@@ -125,6 +131,9 @@ def _prepare(form: LaneForm, parts: Sequence[str], removed: Sequence[str]) -> Pr
                 terms.append(at_least(name, slot))
             case "at_most":
                 terms.append(at_most(name, slot))
+            case "missing":
+                terms.append(missing(name))
+                continue
             case _:
                 terms.append(exists(name))
                 continue

@@ -9,6 +9,7 @@ enforced is not taken from it: an overrun does not become a debt.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -355,5 +356,6 @@ def _target(
     if skipped:
         taken = {name: amount for name, amount in taken.items() if name not in skipped}
     bucket = context.writer.cache.bucket(side.entity, resource)
-    charge = Charge(rules, taken, final=final or side.final)
+    hold = secrets.token_hex(4) if rules.held and rules.held.keys() & taken.keys() else ""
+    charge = Charge(rules, taken, final=final or side.final, hold=hold)
     return Target(bucket, charge, side.lenient, skipped), spared

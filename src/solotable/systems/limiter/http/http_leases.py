@@ -53,6 +53,8 @@ class ChargedBucket(BaseModel):
     shards: tuple[int, ...]
     #: By limit, the period that it was charged in.
     periods: dict[str, int] = {}
+    #: The name of the hold in concurrency limits.
+    hold: str = ""
     #: None: the lease's own resource.
     resource: str | None = None
     #: What a limit that is not enforced did not give.
@@ -139,6 +141,7 @@ class HttpLeases:
         try:
             # An exception in the block gives the tokens back.
             async with lease:
+                lease.keeps_holds = True
                 if lease.grant is None:
                     return AcquiredLease(lease=None, statuses=[], shadow_refusal=lease.shadow_refusal)
                 new = self._new(lease_id, request, lease.grant)
@@ -204,9 +207,13 @@ class HttpLeases:
         def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 return None
-            after = found.by_resource
-            if not keep:
-                after = {resource: dict.fromkeys(amounts, 0) for resource, amounts in after.items()}
+            after = {
+                resource: {
+                    name: amount if keep and name not in _held(found, resource) else 0
+                    for name, amount in amounts.items()
+                }
+                for resource, amounts in found.by_resource.items()
+            }
             return {**_by_resource(found, after), "ended": self._now()}
 
         return await self._modify(lease_id, change, version)
@@ -268,6 +275,7 @@ class HttpLeases:
                 revision=each.charge.rules.revision,
                 shards=each.shards,
                 periods=dict(each.charged_periods),
+                hold=each.charge.hold,
                 resource=None if each.bucket.resource == request.resource else each.bucket.resource,
                 skipped=dict(each.skipped),
             )
@@ -322,6 +330,16 @@ def _names(lease: StoredLease, resource: str) -> set[str]:
     }
 
 
+def _held(lease: StoredLease, resource: str) -> set[str]:
+    """Return the concurrency limits of a lease on a resource: their tokens are free when it ends."""
+    return {
+        name
+        for charged in lease.places
+        if (charged.resource or lease.resource) == resource
+        for name in rules_from(charged.rules, 0).held
+    }
+
+
 def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, Mapping[str, int]]) -> Flow[None]:
     """Settle the buckets of a lease, which another process may have charged."""
     taken: list[TakenTokens] = []
@@ -334,7 +352,7 @@ def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, Mapp
             # C1.6: a bucket that does not exist is full; giving back must not create one.
             continue
         shards = dict.fromkeys(surviving_shard(shard, bucket.shards) for shard in charged.shards)
-        charge = Charge(rules_from(charged.rules, charged.revision), {})
+        charge = Charge(rules_from(charged.rules, charged.revision), {}, hold=charged.hold)
         taken.append(
             TakenTokens(bucket, charge, tuple(shards), periods=charged.periods, skipped=charged.skipped)
         )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from solotable.errors import DataError
 from solotable.systems.limiter.admin.limits import MICROSECONDS, Limit, LimitKind, Limits, parse, render
 
+from .concurrency import Concurrency
 from .meter import Meter
 from .session import Session
 from .sliding import SlidingWindow
@@ -29,15 +29,13 @@ _METERS: dict[LimitKind, Callable[[Limit], Meter]] = {
     "calendar": Window.of,
     "session": Session.of,
     "sliding_window": SlidingWindow.of,
+    "concurrency": Concurrency.of,
 }
 
 
 def meter_of(limit: Limit) -> Meter:
     """Return the meter of a limit, by its kind."""
-    found = _METERS.get(limit.kind)
-    if found is None:
-        raise DataError(f"Limit {limit.name!r} has the kind {limit.kind}, which this release cannot count.")
-    return found(limit)
+    return _METERS[limit.kind](limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,8 @@ class Rules:
     retention_seconds: int
     #: Whether the bucket may be split into shards.
     splits: bool
+    #: Concurrency limits, whose tokens leases hold.
+    held: Mapping[str, Concurrency]
 
     @property
     def limits(self) -> Limits:
@@ -75,7 +75,8 @@ def rules_of(limits: Limits, revision: int) -> Rules:
     longest = max(meter.fill_seconds for meter in meters.values())
     retention = _RETENTION_FILLS * longest + _RETENTION_SECONDS
     splits = all(meter.splits for meter in meters.values())
-    return Rules(render(limits), revision, meters, retention, splits)
+    held = {name: meter for name, meter in meters.items() if isinstance(meter, Concurrency)}
+    return Rules(render(limits), revision, meters, retention, splits, held)
 
 
 @lru_cache(maxsize=4096)

@@ -126,10 +126,17 @@ def settle_shard(
                 if taken.charge.rules.revision > state.revision:
                     rules = taken.charge.rules
             # A limit that was removed in between needs no settlement.
-            left = {name: amount for name, amount in amounts.items() if name in rules.meters}
+            held = taken.charge.rules.held
+            left = {
+                name: amount
+                for name, amount in amounts.items()
+                if name in rules.meters and (name in rules.held) is (name in held)
+            }
             if not left:
                 return
-            charge = Charge(rules, left, admit=False, periods=taken.periods_under(rules))
+            charge = Charge(
+                rules, left, admit=False, periods=taken.periods_under(rules), hold=taken.charge.hold
+            )
             outcome = yield from charge_in_tree(writer, bucket, shard, charge, lane)
             if isinstance(outcome, ShardGone):
                 shard, is_current = (yield from _survivor(writer, bucket, shard)), False

@@ -1,0 +1,209 @@
+"""Concurrency limits: tokens in use, holds that end with their lease or expire, on every target."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from solotable import AsyncDatabase, Database
+from solotable._connect import over, to_async
+from solotable.engines import sqlite
+from solotable.systems.limiter import LeaseExpired, Limit, Limiter, NeverSatisfiable, RateLimitExceeded
+from solotable.systems.limiter.http.http_leases import HttpLeases
+from solotable.systems.limiter.lease import AcquireRequest
+from solotable.systems.limiter.manifest import format_limit, parse_limit
+from solotable.systems.limiter.rate_limiter import AsyncLimiter
+from solotable.systems.limiter.table import limiter as table
+from solotable.testing.engines.faults import Faults
+from solotable.testing.engines.faulty import FaultyEngine
+
+from .either import either
+from .ground import ACME, Place
+from .test_kinds import at, now
+from .test_meters import SECOND
+
+JOBS = Limit.concurrency("jobs", 3, 60)
+
+
+def jobs(place: Place, mode: str, **options: Any) -> Any:
+    return either(place, mode, limits=[JOBS, Limit.per_minute("rpm", 100)], remember_rejections=0, **options)
+
+
+def hold(ours: Any, amount: int = 1) -> Any:
+    """Return a lease whose block was entered and never ends, as that of a process that dies."""
+    return ours.acquire("u", "r", {"jobs": amount, "rpm": 1}).__enter__()
+
+
+def holds(place: Place) -> int:
+    (item,) = place.raw("Bucket")
+    return sum(name.startswith("+") for name in item)
+
+
+def test_a_lease_holds_its_tokens_until_its_block_ends(place: Place, mode: str) -> None:
+    ours = jobs(place, mode)
+    with ours.acquire("u", "r", {"jobs": 2}):
+        with ours.acquire("u", "r", {"jobs": 1}):
+            assert ours.available("u", "r")["jobs"] == 0
+            with pytest.raises(RateLimitExceeded), ours.acquire("u", "r", {"jobs": 1}):
+                pass
+        assert ours.available("u", "r")["jobs"] == 1
+        with pytest.raises(ZeroDivisionError), ours.acquire("u", "r", {"jobs": 1, "rpm": 1}):
+            raise ZeroDivisionError
+        assert ours.available("u", "r") == {"jobs": 1, "rpm": 100}
+    assert ours.available("u", "r")["jobs"] == 3
+    assert holds(place) == 0
+    (item,) = place.raw("Bucket")
+    # Uses are counted, and not undone by the end of a lease.
+    assert item["consumed_jobs"]["N"] == "4000"
+
+
+def test_a_process_that_dies_frees_its_tokens_when_they_expire(place: Place, mode: str) -> None:
+    ours = jobs(place, mode)
+    hold(ours, 1)
+    place.clock.seconds += 10
+    hold(ours, 2)
+    with pytest.raises(RateLimitExceeded) as refused:
+        hold(ours, 2)
+    assert refused.value.retry_after_seconds == pytest.approx(60)
+    with pytest.raises(RateLimitExceeded) as refused:
+        hold(ours, 1)
+    told = now(place) + round(refused.value.retry_after_seconds * SECOND)
+    assert ours.time_until("u", "r", {"jobs": 1}) == refused.value.retry_after_seconds == pytest.approx(50)
+    at(place, told - 1)
+    with pytest.raises(RateLimitExceeded):
+        hold(ours, 1)
+    at(place, told)
+    assert ours.available("u", "r")["jobs"] == 1
+    hold(ours, 1)
+    # The expired hold was removed by the write that needed its tokens.
+    assert holds(place) == 2
+    place.clock.seconds += 1000
+    assert ours.available("u", "r")["jobs"] == 3
+    with ours.acquire("u", "r", {"jobs": 3}):
+        assert holds(place) == 1
+    assert holds(place) == 0
+
+
+def test_a_hold_that_has_expired_is_not_given_back_twice(place: Place, mode: str) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    with ours.acquire("u", "r", {"jobs": 3}):
+        place.clock.seconds += 61
+        hold(other, 3)
+    assert ours.available("u", "r")["jobs"] == 0
+    assert holds(place) == 1
+
+
+def test_a_lease_is_extended(place: Place, mode: str) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    with ours.acquire("u", "r", {"jobs": 3}) as lease:
+        for _ in range(3):
+            place.clock.seconds += 45
+            lease.extend()
+            with pytest.raises(RateLimitExceeded):
+                hold(other)
+        place.clock.seconds += 61
+        hold(other)
+        with pytest.raises(LeaseExpired):
+            lease.extend()
+    assert other.available("u", "r")["jobs"] == 2
+    with pytest.raises(LeaseExpired):
+        lease.extend()
+
+
+def test_more_than_the_limit_is_never_satisfiable_and_limits_may_change(place: Place, mode: str) -> None:
+    ours = either(place, mode, cache_seconds=0, remember_rejections=0)
+    ours.set_limits([JOBS], entity="u", resource="r")
+    with pytest.raises(NeverSatisfiable), ours.acquire("u", "r", {"jobs": 4}):
+        pass
+    with ours.acquire("u", "r", {"jobs": 2}):
+        ours.set_limits([Limit.concurrency("jobs", 5, 60)], entity="u", resource="r")
+        assert ours.available("u", "r")["jobs"] == 3
+        with ours.acquire("u", "r", {"jobs": 3}):
+            assert ours.available("u", "r")["jobs"] == 0
+    assert ours.available("u", "r")["jobs"] == 5
+    with ours.acquire("u", "r", {"jobs": 5}):
+        ours.set_limits([Limit.per_minute("jobs", 9)], entity="u", resource="r")
+        with ours.acquire("u", "r", {"jobs": 4}):
+            pass
+    # The end of the lease gives nothing to a limit of another kind.
+    assert ours.available("u", "r")["jobs"] == 5
+    assert holds(place) == 0
+    with ours.acquire("u", "r", {"jobs": 1}):
+        ours.set_limits([JOBS], entity="u", resource="r")
+        assert ours.available("u", "r")["jobs"] == 3
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+def test_a_parent_counts_the_leases_of_its_children(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[Limit.concurrency("jobs", 2)], remember_rejections=0)
+    ours.create_entity("org")
+    for child in ("a", "b"):
+        ours.create_entity(child, parent="org", cascade=True)
+    with ours.acquire("a", "r", {"jobs": 1}), ours.acquire("b", "r", {"jobs": 1}):
+        with pytest.raises(RateLimitExceeded), ours.acquire("a", "r", {"jobs": 1}):
+            pass
+        assert ours.available("a", "r")["jobs"] == 0
+    assert ours.available("org", "r")["jobs"] == 2
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_stored_lease_holds_tokens_until_it_is_ended(place: Place, keep: bool) -> None:
+    ours = AsyncLimiter(place.adb, ACME, limits=[JOBS, Limit.per_minute("rpm", 100)])
+    leases = HttpLeases(place.adb, ours)
+    request = AcquireRequest("u", "r", {"jobs": 2, "rpm": 4})
+    stored = place.wait(leases.acquire(request)).lease
+    assert stored is not None
+    assert place.wait(ours.available("u", "r")) == {"jobs": 1, "rpm": 96}
+    place.wait(leases.end(stored.lease_id, keep=keep))
+    assert place.wait(ours.available("u", "r")) == {"jobs": 3, "rpm": 96 if keep else 100}
+
+
+@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("kind", ["timeout", "internal_error"])
+def test_a_hold_whose_answer_was_lost_counts_once(place: Place, mode: str, applied: bool, kind: str) -> None:
+    faults = Faults()
+    engine = FaultyEngine(place.watched, faults)
+    place.db = Database(engine, place.db.scope)
+    place.adb = AsyncDatabase(to_async(engine), place.adb.scope)
+    ours = jobs(place, mode)
+    hold(ours)
+    getattr(faults, kind)("UpdateItem", applied=applied, times=1)
+    with ours.acquire("u", "r", {"jobs": 1}):
+        assert ours.available("u", "r")["jobs"] == 1
+        getattr(faults, kind)("UpdateItem", applied=applied, times=1)
+    assert ours.available("u", "r")["jobs"] == 2
+    assert holds(place) == 1
+
+
+def test_the_form_of_a_concurrency_limit() -> None:
+    assert Limit.parse(str(JOBS)) == Limit.from_dict(JOBS.as_dict()) == JOBS
+    assert parse_limit("jobs=3/concurrency") == parse_limit(format_limit(JOBS)) == JOBS
+
+
+def test_a_crowd_never_has_more_in_flight_than_the_limit() -> None:
+    engine = sqlite.open(sqlite.MEMORY)
+    limiters = [Limiter(over(engine, [table]), ACME, limits=[JOBS], remember_rejections=0) for _ in range(4)]
+    lock, inside, most, admitted = threading.Lock(), 0, 0, 0
+
+    def work(number: int) -> None:
+        nonlocal inside, most, admitted
+        for _ in range(25):
+            try:
+                with limiters[number % 4].acquire("u", "r", {"jobs": 1}):
+                    with lock:
+                        inside, admitted = inside + 1, admitted + 1
+                        most = max(most, inside)
+                    with lock:
+                        inside -= 1
+            except RateLimitExceeded:
+                continue
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert 0 < most <= 3
+    assert admitted > 8
+    assert limiters[0].available("u", "r")["jobs"] == 3
+    engine.close()
