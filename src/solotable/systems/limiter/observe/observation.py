@@ -1,4 +1,4 @@
-"""The record that an observer gets of each acquire: names of resources and limits, numbers, and the outcome.
+"""The record of an acquire for observers: names of resources and limits, numbers, and the outcome.
 
 An observation never has the entity, which may be personal data. A limiter without an observer pays nothing.
 """
