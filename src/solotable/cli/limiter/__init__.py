@@ -17,6 +17,7 @@ from .entity import entity
 from .limits import limits
 from .namespace import namespace
 from .usage import usage
+from .whois import whois
 
 
 @click.group("limiter", cls=CommandGroup)
@@ -24,5 +25,18 @@ def command() -> None:
     """Administer a rate limiter: limits, usage, audit trail."""
 
 
-for _each in (acquire, audit, available, bucket, check, entity, limits, namespace, resource, system, usage):
+for _each in (
+    acquire,
+    audit,
+    available,
+    bucket,
+    check,
+    entity,
+    limits,
+    namespace,
+    resource,
+    system,
+    usage,
+    whois,
+):
     command.add_command(_each)

@@ -39,7 +39,7 @@ def available(table: LimiterTable, entity: str, resource: str, as_json: bool) ->
     if as_json:
         print_json([_available(each) for each in found])
         return
-    _print_statuses(found)
+    print_statuses(found)
     source = table.limiter.effective_limits(entity, resource).source
     if source is not None:
         note(f"The limits of {entity} are set for {SOURCES[source]}.")
@@ -84,7 +84,7 @@ def acquire(
             print_json({"acquired": False, **refused.as_dict()})
         else:
             click.echo(f"Refused: {refused}\n")
-            _print_statuses(refused.statuses)
+            print_statuses(refused.statuses)
         return FAILED
     if as_json:
         reports = {
@@ -98,7 +98,7 @@ def acquire(
         click.echo(f"Admitted without limits: those of {entity} are disabled or bypassed.")
         return 0
     click.echo(f"Taken: {' '.join(f'{name}={amount}' for name, amount in wanted.items())}\n")
-    _print_statuses(found)
+    print_statuses(found)
     if lease.exceeded:
         note(f"Soft limits exceeded: {' '.join(each.limit.name for each in lease.exceeded)}")
     if lease.shadow_refusal is not None:
@@ -139,7 +139,7 @@ def check(
         click.echo("Would be admitted." if decision.admitted else f"Would be refused: {decision.refusal}")
         if decision.statuses:
             click.echo("")
-            _print_statuses(decision.statuses)
+            print_statuses(decision.statuses)
     return 0 if decision.admitted else FAILED
 
 
@@ -219,7 +219,8 @@ def _limits(found: Bucket, now: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _print_statuses(found: Sequence[LimitStatus]) -> None:
+def print_statuses(found: Sequence[LimitStatus]) -> None:
+    """Print limits with the tokens that each has."""
     print_table(
         [
             {

@@ -74,9 +74,19 @@ def by_header(name: str) -> Callable[[AsgiScope], str]:
 
     def identify(scope: AsgiScope) -> str:
         given = [value for header, value in scope["headers"] if header == wanted]
-        return f"key:{_digest(given[0])}" if len(given) == 1 else by_address(scope)
+        return header_entity(given[0]) if len(given) == 1 else by_address(scope)
 
     return identify
+
+
+def header_entity(value: str | bytes) -> str:
+    """Return the entity of a header's value, as `by_header` names it."""
+    return f"key:{_digest(value)}"
+
+
+def address_entity(address: str) -> str:
+    """Return the entity of a client's address, as `by_address` names it."""
+    return entity_of(by_address({"client": (address, 0)}))
 
 
 def _digest(text: str | bytes) -> str:
