@@ -148,3 +148,26 @@ def test_methods_that_the_class_defines_stay() -> None:
 def test_mutable_class_is_rejected() -> None:
     with pytest.raises(TypeError, match=r"Use dataclasses\.dataclass"):
         dataclass(frozen=False, slots=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    x: int
+    y: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Computed(_Base):
+    factor: int
+
+    @property  # type: ignore[misc] # a property replaces a field
+    def y(self) -> int:
+        return self.x * self.factor
+
+
+def test_a_property_replaces_an_inherited_field() -> None:
+    computed = _Computed(x=2, factor=5)
+    assert computed.y == 10
+    assert dataclasses.replace(computed, x=3).y == 15
+    assert [each.name for each in dataclasses.fields(computed)] == ["x", "factor"]
+    assert _Base(x=2).y == 2
