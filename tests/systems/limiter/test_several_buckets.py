@@ -129,7 +129,7 @@ def test_l9_a_refusal_says_what_is_known_if_the_parent_cannot_be_read(place: Pla
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_l9_at_the_told_time_a_call_is_admitted_and_before_it_is_not(place: Place, seed: int) -> None:
+def test_l9_at_the_time_of_a_refusal_a_call_is_admitted_and_before_it_is_not(place: Place, seed: int) -> None:
     """Any limits of child and parent, any debts, several resources; nothing else is taken in between."""
     dice = random.Random(seed)
 
