@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,6 +148,32 @@ def test_a_parent_counts_the_leases_of_its_children(place: Place, mode: str) -> 
             pass
         assert ours.available("a", "r")["jobs"] == 0
     assert ours.available("org", "r")["jobs"] == 2
+
+
+def test_adjustments_resets_and_top_ups_leave_the_sum_of_the_holds(place: Place, mode: str) -> None:
+    ours = either(place, mode, cache_seconds=0, remember_rejections=0)
+    ours.set_limits([JOBS], entity="u", resource="r")
+    with ours.acquire("u", "r", {"jobs": 1}) as lease:
+        ours.reset("u", resource="r")
+        ours.top_up("u", "r", {"jobs": 2})
+        assert ours.available("u", "r")["jobs"] == 2
+        lease.consume(jobs=1)
+        assert ours.available("u", "r")["jobs"] == 1
+        lease.adjust(jobs=1)
+    assert ours.available("u", "r")["jobs"] == 3
+    (item,) = place.raw("Bucket")
+    assert item["used_jobs"]["N"] == "0"
+    assert holds(place) == 0
+
+
+def test_a_soft_limit_that_is_exceeded_holds_nothing(place: Place, mode: str) -> None:
+    soft = [replace(JOBS, soft=True)]
+    ours = either(place, mode, limits=soft, remember_rejections=0)
+    with ours.acquire("u", "r", {"jobs": 3}):
+        with ours.acquire("u", "r", {"jobs": 1}) as lease:
+            assert [status.limit.name for status in lease.exceeded] == ["jobs"]
+        assert ours.available("u", "r")["jobs"] == 0
+    assert ours.available("u", "r")["jobs"] == 3
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -231,7 +231,8 @@ def give_back(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
 def release_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
     """End the holds of a lease in concurrency limits."""
     for taken in _with_holds(grants):
-        yield from settle(writer, taken, dict.fromkeys(taken.charge.rules.held, -MOST_TOKENS * MILLI))
+        held = taken.charge.rules.held.keys() & taken.charge.amounts.keys()
+        yield from settle(writer, taken, dict.fromkeys(held, -MOST_TOKENS * MILLI))
 
 
 def extend_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
@@ -256,7 +257,12 @@ def extend_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
 
 
 def _with_holds(grants: Sequence[Grant]) -> list[TakenTokens]:
-    return [taken for grant in grants for taken in grant.taken if taken.charge.hold]
+    return [
+        taken
+        for grant in grants
+        for taken in grant.taken
+        if taken.charge.hold and taken.charge.rules.held.keys() & taken.charge.amounts.keys()
+    ]
 
 
 def merge(grants: Sequence[Grant]) -> Grant:

@@ -113,7 +113,10 @@ class ShardState:
     def used_under(self, name: str, rules: Rules, now: int) -> int:
         """Return `used` of a limit of other rules, for the tokens that the item has."""
         meter = rules.meters[name]
-        if name not in self.used or meter.limit.reset_at > self.meter(name).limit.reset_at:
+        if name not in self.used:
+            return meter.full(now)
+        if meter.limit.reset_at > self.meter(name).limit.reset_at and name not in self.rules.held:
+            # A reset does not end leases, which hold the tokens of concurrency limits.
             return meter.full(now)
         then = self.at if self.is_ahead(now) else now
         return self.meter(name).convert(self.used[name], then, meter, now)
