@@ -15,9 +15,9 @@ from .bucket import acquire, available, bucket, check
 from .defaults import resource, system
 from .entity import entity
 from .limits import limits
+from .lookup import top, whois
 from .namespace import namespace
 from .usage import usage
-from .whois import whois
 
 
 @click.group("limiter", cls=CommandGroup)
@@ -36,6 +36,7 @@ for _each in (
     namespace,
     resource,
     system,
+    top,
     usage,
     whois,
 ):

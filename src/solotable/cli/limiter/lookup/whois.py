@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
+from solotable.cli.limiter.bucket import print_statuses
+from solotable.cli.limiter.entity import SOURCES
+from solotable.cli.limiter.session import LimiterTable, limiter_command
 from solotable.cli.output import json_option, note, print_json
-
-from .bucket import print_statuses
-from .entity import SOURCES
-from .session import LimiterTable, limiter_command
 
 
 @limiter_command(None, "whois", example="whois --header - --resource gpt-4 -d sqlite:///l.db")
