@@ -12,10 +12,18 @@ import pytest
 from solotable import AsyncDatabase, Database
 from solotable._connect import over, to_async
 from solotable.engines import sqlite
-from solotable.systems.limiter import LeaseExpired, Limit, Limiter, NeverSatisfiable, RateLimitExceeded
+from solotable.systems.limiter import (
+    Bucket,
+    LeaseExpired,
+    Limit,
+    Limiter,
+    NeverSatisfiable,
+    RateLimitExceeded,
+)
 from solotable.systems.limiter.http.http_leases import HttpLeases
 from solotable.systems.limiter.lease import AcquireRequest
 from solotable.systems.limiter.manifest import format_limit, parse_limit
+from solotable.systems.limiter.meters.rules import meter_of
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.systems.limiter.table import limiter as table
 from solotable.testing.engines.faults import Faults
@@ -86,6 +94,18 @@ def test_a_process_that_dies_frees_its_tokens_when_they_expire(place: Place, mod
     with ours.acquire("u", "r", {"jobs": 3}):
         assert holds(place) == 1
     assert holds(place) == 0
+
+
+def test_a_stored_bucket_shows_expired_holds_as_available(place: Place, mode: str) -> None:
+    ours = jobs(place, mode)
+    hold(ours, 2)
+    found = place.store.get(Bucket, entity="u", resource="r", shard=0)
+    assert found is not None
+    meter = meter_of(JOBS)
+    used = found.used(meter)
+    assert used is not None
+    assert meter.tokens(used, now(place)) == 1000
+    assert meter.tokens(used, now(place) + 60 * SECOND) == 3000
 
 
 def test_a_hold_that_has_expired_is_not_given_back_twice(place: Place, mode: str) -> None:

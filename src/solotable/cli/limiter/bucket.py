@@ -211,7 +211,7 @@ def _limits(found: Bucket, now: int) -> list[dict[str, Any]]:
 
     rows = []
     for name, meter in rules_from(found.rules, found.revision).meters.items():
-        used, consumed = found.amount(meter.used), found.amount(meter.consumed) or 0
+        used, consumed = found.used(meter), found.amount(meter.consumed) or 0
         if used is None:
             used = meter.full(now)
         left = meter.tokens(used, now, found.level)

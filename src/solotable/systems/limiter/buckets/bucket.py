@@ -74,6 +74,16 @@ class Bucket(Entity, table=limiter):
             raise UnreadableBucket(partition, f"attribute {attribute!r} is not a whole number")
         return int(value["N"])
 
+    def used(self, meter: Meter) -> int | None:
+        """Return `used` of a limit, with the holds of a concurrency limit; None if it is absent."""
+        found, prefix = self.amount(meter.used), f"{HOLD}{meter.limit.name}:"
+        holds = [
+            Hold(name, int(value["N"]))
+            for name, value in self.unknown_attributes.items()
+            if name.startswith(prefix) and _is_whole(value)
+        ]
+        return Held(found, holds) if found is not None and holds else found
+
 
 @dataclass(frozen=True, slots=True)
 class ShardState:

@@ -124,7 +124,7 @@ def encode_event(bucket: Bucket, sequence: str) -> str:
     """Return a bucket as a server-sent event; a shard as if all shards were like it."""
     limits = []
     for name, meter in rules_from(bucket.rules, bucket.revision).meters.items():
-        used, consumed = bucket.amount(meter.used), bucket.amount(meter.consumed)
+        used, consumed = bucket.used(meter), bucket.amount(meter.consumed)
         if used is not None:
             limits.append(
                 {
