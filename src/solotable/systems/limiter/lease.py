@@ -15,7 +15,6 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
@@ -37,6 +36,7 @@ from .buckets.acquire import (
 from .buckets.targets import UnknownLimits
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus, is_unavailable
 from .observe.observation import observe_acquire, observe_outage
+from .records import record
 
 ResultT = TypeVar("ResultT")
 
@@ -45,7 +45,7 @@ log = logging.getLogger("solotable.limiter")
 _background: set[asyncio.Future[Any]] = set()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AcquireRequest:
     """The arguments of an acquire."""
 

@@ -26,6 +26,7 @@ from solotable.systems.limiter.errors import (
     NoLimits,
     RateLimitExceeded,
 )
+from solotable.systems.limiter.records import record
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
@@ -40,7 +41,7 @@ __all__ = ["Decision", "Grant", "LimiterContext", "acquire", "adjust", "check", 
 _ROUNDS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Grant:
     """What a call took from each bucket, and what it asked for by resource.
 

@@ -22,6 +22,7 @@ from solotable.systems.limiter.errors import UnreadableBucket
 from solotable.systems.limiter.meters.concurrency import HOLD, Held, Hold, holds_of
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_from
+from solotable.systems.limiter.records import record
 from solotable.systems.limiter.table import limiter
 
 #: The attribute names of lanes (see `local_cache`), and their first character.
@@ -85,7 +86,7 @@ class Bucket(Entity, table=limiter):
         return Held(found, holds) if found is not None and holds else found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ShardState:
     """The content of a shard's item."""
 

@@ -23,6 +23,7 @@ from solotable.flow.conditions import all_of, equals
 from solotable.flow.requests import GetItem, UpdateItem
 from solotable.systems.limiter.errors import LimiterUnavailable
 from solotable.systems.limiter.meters.rules import Rules
+from solotable.systems.limiter.records import record
 
 from .bucket import ShardState, decode_state, find_flaw, unreadable
 from .charge_request import Charge, build_request
@@ -42,7 +43,7 @@ _FAILURES = 5
 _DEADLINE_MICROSECONDS = 3_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Charged:
     """The charge is written. The state after it; None if there was no bucket to give back to."""
 

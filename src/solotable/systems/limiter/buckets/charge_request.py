@@ -9,7 +9,7 @@ so an assumption never admits anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from solotable.flow.conditions import (
     Condition,
@@ -24,6 +24,7 @@ from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
 from solotable.systems.limiter.meters.concurrency import Concurrency, expired_holds, holds_of
 from solotable.systems.limiter.meters.meter import Meter, Settlement
 from solotable.systems.limiter.meters.rules import Rules, rules_of
+from solotable.systems.limiter.records import record
 
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
 from .flat_update import FlatUpdate
@@ -32,7 +33,7 @@ from .next_write import LaneForm, NextWrite, lane_condition
 from .writer import BucketWriter
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Charge:
     """Thousandths of tokens by limit to take from a shard, below zero to give back.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from solotable.errors import SolotableError
 from solotable.flow import Flow
@@ -14,6 +14,7 @@ from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, Lane
 from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.meters.rules import Rules
+from solotable.systems.limiter.records import record
 
 from .expiry import extend_ancestors
 from .read import read_some
@@ -25,7 +26,7 @@ from .tree import parent_of
 _REDIRECTS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TakenTokens:
     """What was charged, and from which shards: what one gave is given back to it (C1.14)."""
 
