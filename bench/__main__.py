@@ -16,7 +16,7 @@ from bench.limits import Verdict
 from bench.models import compare as models
 from bench.models import imports
 from bench.patterns import puts as patterns
-from bench.systems import cms, limiter
+from bench.systems import cms, limiter, limiter_crowd
 from bench.wire import peers
 from bench.wire import race as wire
 from bench.wire.load import CONNECTIONS, generator_name
@@ -242,6 +242,16 @@ def run_limiter(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_crowd(chosen: argparse.Namespace, _folder: Path) -> list[Verdict]:
+    """Simulated crowds on one bucket of our rate limiter, beside an exact bucket."""
+    print("crowds: tokens admitted of what an exact bucket admits; 8 processes, simulated", flush=True)
+    figures = limiter_crowd.measure(quick=chosen.quick)
+    say(limiter_crowd.table(figures))
+    verdicts = limits.crowd_verdicts(figures)
+    keep(chosen, "crowd", report.record("crowds on one bucket", figures, verdicts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -257,6 +267,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "patterns": run_patterns,
     "cms": run_cms,
     "limiter": run_limiter,
+    "crowd": run_crowd,
 }
 
 

@@ -40,6 +40,9 @@ JOB_RATE_LIMIT = 5_000
 #: The rate limiter: times zae-limiter's acquires a second by the file, and a CPU second over the wire.
 LIMITER_LIMITS = {"relaxed file": 20.0, "durable file": 5.0}
 LIMITER_WIRE_LIMIT = 2.0
+#: Crowds on one bucket: per cent of what an exact bucket admits, of calls that arrive in another order.
+CROWD_LIMITS = {"shards": 98.0, "one item": 99.0}
+MOST_ADMITTED = 100.1
 #: The modelling layer: times the engine's own request, times bare boto3's CPU, times the peers' rate.
 MODEL_LIMIT = 2.0
 BOTO3_LIMIT = 1.1
@@ -304,6 +307,27 @@ def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
             peer = _limiter(figures, place, ZAE, kind, "cpu_us")
             times = {each: peer[each] / ours[each] for each in ours if each in peer}
             verdicts.append(_times(f"CPU, {place}, {kind}", LIMITER_WIRE_LIMIT, times))
+    return verdicts
+
+
+def crowd_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+    """Judge how much crowds get of what an exact bucket admits, on shards and on one item."""
+    verdicts = []
+    for what, limit in CROWD_LIMITS.items():
+        shares = {
+            name: each["share"]
+            for name, each in figures.items()
+            if ("one item" in name) == (what == "one item")
+        }
+        least = min(shares, key=shares.__getitem__)
+        verdicts.append(
+            _judge(
+                what=f"admitted in a crowd, {what}",
+                limit=f"{limit:g} % of an exact bucket, never more than it",
+                shown=f"{shares[least]:.2f} %, {least}",
+                good=shares[least] >= limit and max(shares.values()) <= MOST_ADMITTED,
+            )
+        )
     return verdicts
 
 

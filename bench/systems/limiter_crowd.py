@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count, product
 from typing import Any
 
 from solotable import Database
@@ -178,3 +178,54 @@ class _World:
 def simulate(crowd: Crowd) -> Result:
     """Let a crowd call, and return what became of it."""
     return _World(crowd).run()
+
+
+def cases(*, rate: int = 3000, seconds: float = 6.0) -> dict[str, Crowd]:
+    """Return the crowds that are measured, on so many tokens per second and on a limit per day."""
+    shard_above = rate * 7 // 30
+    found: dict[str, Crowd] = {}
+    for burst, shards in product((1.0, 0.1), (shard_above, None)):
+        limit = Limit.per_second("rpm", rate, burst=round(rate * burst))
+        for load in (0.5, 0.9, 1.0, 1.5, 4.0):
+            name = f"burst {burst:g} s, load {load:g}{'' if shards else ', one item'}"
+            found[name] = Crowd(limit=limit, calls=rate * load, seconds=seconds, shard_above=shards)
+    tenth = rate // 10
+    found["1 % of calls ask for a tenth, load 0.7"] = Crowd(
+        limit=Limit.per_second("rpm", rate),
+        calls=0.7 * rate / (0.99 + 0.01 * tenth),
+        seconds=seconds * 4,
+        large_share=0.01,
+        large=tenth,
+        # As many shards as the calls of the other cases have.
+        shard_above=shard_above // 4,
+    )
+    found["a day's limit, then two calm minutes"] = Crowd(
+        limit=Limit.per_day("rpm", 4 * rate),
+        calls=rate,
+        seconds=seconds,
+        shard_above=shard_above,
+        calm_seconds=120,
+    )
+    return found
+
+
+def measure(*, quick: bool) -> dict[str, dict[str, float]]:
+    """Return the figures of every crowd by its name."""
+    chosen = cases(rate=300, seconds=4.0) if quick else cases()
+    return {name: {**asdict(result), "share": result.share} for name, result in _results(chosen)}
+
+
+def _results(chosen: Mapping[str, Crowd]) -> Iterator[tuple[str, Result]]:
+    for name, crowd in chosen.items():
+        yield name, simulate(crowd)
+
+
+def table(figures: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield f"  {'crowd':<42}{'admitted':>10}{'of ideal':>10}{'requests':>10}{'shards':>8}{'slowest':>10}"
+    for name, each in figures.items():
+        yield (
+            f"  {name:<42}{each['admitted']:>10,.0f}{each['share']:>9.2f}%"
+            f"{each['requests'] / each['calls']:>10.2f}{each['shards']:>8.0f}"
+            f"{each['slowest_seconds'] * 1000:>7.0f} ms"
+        )

@@ -232,3 +232,17 @@ def test_the_bucket_is_an_entity_that_a_store_can_read(place: Place) -> None:
     found = place.store.get(Bucket, entity="u", resource="r", shard=0)
     assert found is not None
     assert (found.rules, found.level) == ("rpm=100/60", 0)
+
+
+def test_l3_a_copy_is_of_the_value_before_the_update(place: Place) -> None:
+    """DynamoDB: every operand of an update is read from the item as it was; so a split needs no guess."""
+    update(place, "SET a = :a", {}, a={"N": "7"})
+    change = FlatUpdate().add("a", 5).copy("b", "a").set("level", 1)
+    place.engine.handle(UpdateItem(table=place.table, key=KEY, update=change.build()))
+    assert {name: value["N"] for name, value in stored(place).items() if "N" in value} == {
+        "a": "12",
+        "b": "7",
+        "level": "1",
+    }
+    with pytest.raises(DeclarationError, match="occurs twice"):
+        FlatUpdate().set("b", 1).copy("b", "a")

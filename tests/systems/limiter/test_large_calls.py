@@ -113,22 +113,21 @@ def test_l5_a_refused_charge_goes_on_to_the_shard_with_most(place: Place) -> Non
 
 
 def test_l5_what_a_large_call_costs(place: Place) -> None:
-    """Few shards that have enough are charged; all are read only if what is remembered does not suffice."""
+    """The table in the guide: few shards are charged, and read only if what is remembered is not enough."""
     ours = made(place.db)
     grow(ours, [0] * 8)
     place.spent()
     spend(ours, 250)
-    assert place.sent() == ["UpdateItem"]
-    spend(ours, 500)
-    assert place.sent() == ["UpdateItem"] * 2
+    assert place.spent() == (0, 1)
+    spend(ours, 1000)
+    assert place.spent() == (0, 4)
     fresh = made(place.db)
-    fresh.effective_limits("u", "r")
-    place.sent()
-    spend(fresh, 1500)
-    sent = place.sent()
-    # One of them reads the limits.
-    assert sent.count("BatchGetItem") == 3
-    assert sent.count("UpdateItem") <= 9
+    fresh.available("other", "r")
+    with fresh.acquire("u", "r", {"rpm": 1}):
+        place.spent()
+    # All eight are read, and all are needed.
+    spend(fresh, 1400)
+    assert place.spent() == (8, 8)
 
 
 def test_l5_parts_go_back_if_a_shard_is_emptied_in_between(place: Place) -> None:

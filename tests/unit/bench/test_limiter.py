@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import limits
-from bench.systems import limiter
+from bench.systems import limiter, limiter_crowd
 from bench.wire.peers import Missing
+from solotable.systems.limiter import Limit
 
 
 def figures(rate: float, cpu_us: float, *, hot: float = 1.0) -> dict[str, Any]:
@@ -106,3 +108,24 @@ def test_a_driver_is_ready_when_it_says_its_version_and_ends_without_orders(tmp_
         assert 0 < figure["cpu_us"] < 1000
         assert figure["server_us"] >= 0
     assert (version, process.returncode) == ("1.2", 0)
+
+
+def test_a_crowd_may_get_neither_too_little_nor_too_much() -> None:
+    figures = {"load 1": {"share": 99.0}, "load 4": {"share": 97.9}, "load 1, one item": {"share": 99.5}}
+    shards, one = limits.crowd_verdicts(figures)
+    assert (shards.outcome, one.outcome) == ("not reached", "reached")
+    assert "97.90 %, load 4" in shards.figure
+    figures = {"load 1": {"share": 100.2}, "load 1, one item": {"share": 98.0}}
+    assert [each.outcome for each in limits.crowd_verdicts(figures)] == ["not reached", "not reached"]
+
+
+def test_the_table_of_crowds_has_a_line_for_each() -> None:
+    result = limiter_crowd.simulate(
+        limiter_crowd.Crowd(limit=Limit.per_second("rpm", 20), calls=30, seconds=2, processes=2)
+    )
+    figures = {"few": {**asdict(result), "share": result.share}}
+    header, line = limiter_crowd.table(figures)
+    assert "of ideal" in header
+    assert line.split()[0] == "few"
+    assert 90 <= result.share <= 100
+    assert len(limiter_crowd.cases(rate=300)) == 22
