@@ -127,7 +127,10 @@ def charge_shard(
                 # The shard is being split or merged, and nothing was written.
                 lane.attempt += 1
             else:
-                lane.lost = True
+                lane.lost = lane.lost or _is_unknown(failed)
+                if lane.lost and lane.shared and charge.gives_back:
+                    # It may have been applied, and giving back twice would admit more.
+                    return Charged(bucket.shards.get(shard))
                 failures += 1
                 yield from _wait_after(writer, bucket, shard, failed, failures, started)
         else:
@@ -148,6 +151,13 @@ def charge_shard(
         f"The bucket of {bucket.entity!r} for {bucket.resource!r} changed before each of "
         f"{_SETTLEMENT_ATTEMPTS} writes; try again."
     )
+
+
+def _is_unknown(failed: ServiceError | TransportError) -> bool:
+    """Return whether a failed write may have been applied."""
+    if isinstance(failed, ServiceError):
+        return failed.status >= 500
+    return isinstance(failed, OutcomeUnknown)
 
 
 def _wait_after(

@@ -107,10 +107,10 @@ def build_request(
 
 def _lane_form(charge: Charge, lane: Lane) -> LaneForm:
     """Return how a write requires that it was not applied before."""
+    if lane.shared:
+        return "differs"
     if lane.before is None and not (lane.lost and charge.gives_back):
         return "below"
-    if lane.shared and not charge.gives_back:
-        return "differs"
     return "equals" if lane.before else "missing"
 
 

@@ -4,11 +4,10 @@ A lane is a write slot: one of sixteen attributes of a bucket's item. It holds t
 it, which is the writer's time and six digits of the writer. A write that was sent twice, because the first
 response was lost, finds its own number and is applied once (C1.5).
 
-A writer keeps to its lane, and takes a free one or the oldest if it has none. While at most sixteen writes
-are in flight, each has its own lane and requires the number of the writer's last write in it, so that even a
-late copy is refused. With more writers a lane is shared, and the number may be overwritten before a lost
-response is noticed. Then the writer takes the side that admits less: it sends a charge again, and does not
-give back again.
+A writer keeps to its lane, and requires its own last number in it, so that even a late copy is refused. It
+takes a free lane, or one without a write for two minutes. If fifteen writes have a lane, all others share the
+last one, where a number may be overwritten before a lost response is noticed. Then the writer takes the side
+that admits less: it sends a charge again, and does not give back again.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from .bucket import LANES, ShardState
 
 #: The digits of a lane's number that tell its writer.
 _WRITERS = 10**6
+_SHARED_LANE = LANES[-1]
 #: A lane without a write for so long has none in flight.
 _LANE_MICROSECONDS = 120_000_000
 
@@ -107,7 +107,7 @@ class CachedBucket:
         with cache.lock:
             lane = Lane(cache, self._lane, cache.next_number(now))
             lanes = next(iter(self.shards.values())).lanes if self.shards else {}
-            if lane.name in self._busy or lane.is_foreign(lanes.get(lane.name, 0)):
+            if lane.shared or lane.name in self._busy or lane.is_foreign(lanes.get(lane.name, 0)):
                 self._choose(lane, lanes)
             self._busy.add(lane.name)
             return lane
@@ -121,17 +121,16 @@ class CachedBucket:
             lane.lost = False
 
     def _choose(self, lane: Lane, lanes: Mapping[str, int]) -> None:
-        """Choose a lane of this process or a free one, or else the oldest, which is shared."""
+        """Choose a lane of this process, or one that is free or quiet, or else the shared one."""
         first = LANES.index(self._cache.first_lane)
-        idle = [name for name in LANES[first:] + LANES[:first] if name not in self._busy]
-        found = next((name for name in idle if not lane.is_foreign(lanes.get(name, 0))), None)
-        lane.name = found or min(idle or LANES, key=lambda name: lanes.get(name, 0))
-        written = lanes.get(lane.name, 0)
-        is_quiet = written < lane.number - _LANE_MICROSECONDS * _WRITERS
-        lane.shared = found is None and not (idle and is_quiet)
-        if written >= lane.number:
-            # Its last writer has a clock that is ahead. Numbers only grow.
-            lane.number = self._cache.next_number(written // _WRITERS + 1)
+        quiet = lane.number - _LANE_MICROSECONDS * _WRITERS
+        for name in LANES[first:-1] + LANES[:first]:
+            written = lanes.get(name, 0)
+            if name not in self._busy and (written < quiet or not lane.is_foreign(written)):
+                lane.name = name
+                break
+        else:
+            lane.name = _SHARED_LANE
         self._lane = lane.name
 
     def free_lane(self, lane: Lane) -> None:
@@ -147,14 +146,17 @@ class Lane:
     cache: LocalCache
     name: str
     number: int
-    #: Whether other writers use it too.
-    shared: bool = False
     #: The number in the item before the write: 0 if it has none, None if the item is unknown.
     before: int | None = None
     #: How often other writers preceded the write.
     attempt: int = 0
     #: Whether the response to any write in it was lost.
     lost: bool = False
+
+    @property
+    def shared(self) -> bool:
+        """Whether other writers use it too."""
+        return self.name == _SHARED_LANE
 
     def renumber(self, above: int) -> None:
         """Take a number above the one in the item: this process's clock went back, or is behind."""
@@ -177,7 +179,7 @@ class LocalCache:
         self._referenced: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
         self._process = self._writer = self._number = 0
         #: Where this process looks for a free lane first: not where others do.
-        self.first_lane = secrets.choice(LANES)
+        self.first_lane = secrets.choice(LANES[:-1])
 
     def bucket(self, entity: str, resource: str) -> CachedBucket:
         """Return what is remembered of a bucket."""
