@@ -40,6 +40,9 @@ def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
             properties["StreamSpecification"] = {"StreamViewType": stream["StreamViewType"]}
         if table.ttl is not None:
             properties["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+        if stream := properties.get("StreamSpecification"):
+            # CloudFormation: a stream is enabled by its view type alone.
+            properties["StreamSpecification"] = {"StreamViewType": stream["StreamViewType"]}
         resources[_NOT_ALPHANUMERIC.sub("", name) or "Table"] = {
             "Type": "AWS::DynamoDB::Table",
             "DeletionPolicy": "Retain",

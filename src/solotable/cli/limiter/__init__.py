@@ -17,6 +17,7 @@ from .entity import entity
 from .limits import limits
 from .lookup import top, whois
 from .namespace import namespace
+from .template import template
 from .usage import usage
 
 
@@ -36,6 +37,7 @@ for _each in (
     namespace,
     resource,
     system,
+    template,
     top,
     usage,
     whois,
