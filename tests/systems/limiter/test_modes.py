@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from solotable.systems.limiter.admin.audit import audit_sink
 
 from .either import either
 from .ground import ACME, Place
+from .test_shards import consumed, heat, hot, shards
 
 RPM, TPM = Limit.per_minute("rpm", 10), Limit.per_minute("tpm", 1000)
 R = "gpt-4"
@@ -343,6 +345,17 @@ def test_a_reset_may_name_limits_and_is_of_all_resources_without_one(place: Plac
         ours.reset("u", limits=[])
 
 
+def test_a_reset_by_a_clock_that_is_behind_counts(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[RPM])
+    take(ours, rpm=10)
+    place.clock.seconds += 3600
+    ours.reset("u", resource=R)
+    take(ours, rpm=10)
+    place.clock.seconds -= 3590
+    ours.reset("u")
+    assert ours.available("u", R) == {"rpm": 10}
+
+
 def test_limits_of_a_call_do_not_repeat_a_reset(place: Place, mode: str) -> None:
     ours = either(place, mode, limits=[RPM])
     stale = Limiter(place.beside(), ACME, limits=[RPM], cache_seconds=10**6)
@@ -495,3 +508,81 @@ def test_every_change_of_an_operator_is_in_the_audit_trail(place: Place) -> None
     )
     (topped,) = [each for each in ours.audit(entity="u", limit=100) if each.action == "topped_up"]
     assert topped.snapshot["tokens"] == '{"rpm":2}'
+
+
+def test_a_sharded_bucket_is_reset_topped_up_and_soft_as_one(place: Place) -> None:
+    ours = hot(place, limits=[Limit.custom("rpm", capacity=6000, refill=1, period_seconds=60)])
+    heat(place, ours)
+    assert len(shards(place)) > 1
+    left = ours.available("u", "r")["rpm"]
+    consumed_before = consumed(place)
+    assert ours.top_up("u", "r", {"rpm": 50}) == {"rpm": left + 50}
+    ours.reset("u", resource="r")
+    assert ours.available("u", "r") == {"rpm": 6000}
+    assert ours.top_up("u", "r", {"rpm": 50}) == {"rpm": 6000}
+    assert consumed(place) == consumed_before
+    with ours.acquire("u", "r", {"rpm": 5000}) as lease:
+        lease.adjust(rpm=3000)
+    assert ours.available("u", "r") == {"rpm": -2000}
+    ours.reset("u")
+    assert ours.available("u", "r") == {"rpm": 6000}
+    with ours.acquire("u", "r", {"rpm": 5999}):
+        pass
+    ours.set_limits(
+        [Limit.custom("rpm", capacity=6000, refill=1, period_seconds=60, soft=True)], entity="u", resource="r"
+    )
+    with ours.acquire("u", "r", {"rpm": 5}) as lease:
+        pass
+    assert [each.limit.name for each in lease.exceeded] == ["rpm"]
+    assert ours.available("u", "r") == {"rpm": 1}
+
+
+KINDS = [
+    Limit.fixed_window("x", 10, 60),
+    Limit.sliding_window("x", 10, 60),
+    Limit.calendar("x", 10, "month"),
+    Limit.session("x", 10, 60),
+]
+
+
+@pytest.mark.parametrize("limit", KINDS, ids=lambda each: each.kind)
+def test_every_kind_is_reset_topped_up_soft_and_checked(place: Place, mode: str, limit: Limit) -> None:
+    ours = either(place, mode)
+    ours.set_limits([limit])
+    take(ours, x=8)
+    assert ours.top_up("u", R, {"x": 3}) == {"x": 5}
+    assert ours.top_up("u", R, {"x": 30}) == {"x": 10}
+    with ours.acquire("u", R, {"x": 10}) as lease:
+        lease.adjust(x=25)
+    assert ours.available("u", R) == {"x": -25}
+    assert not ours.check("u", R, {"x": 1}).admitted
+    ours.reset("u")
+    assert ours.available("u", R) == {"x": 10}
+    take(ours, x=10)
+    ours.set_mode(None, "shadow")
+    assert take(ours, x=1).shadow_refusal is not None
+    ours.set_limits([replace(limit, soft=True)], mode="enforce")
+    (exceeded,) = take(ours, x=2).exceeded
+    assert exceeded.retry_after_seconds > 0
+    assert ours.available("u", R) == {"x": 0}
+    place.clock.seconds += 40 * 86_400
+    assert ours.available("u", R) == {"x": 10}
+    assert take(ours, x=2).exceeded == []
+
+
+def test_concurrency_limits_are_soft_shadowed_and_denied_too(place: Place, mode: str) -> None:
+    ours = either(place, mode)
+    ours.set_limits([Limit.concurrency("slots", 1), Limit.concurrency("jobs", 0)])
+    with pytest.raises(EntityDenied):
+        take(ours, jobs=1)
+    with ours.acquire("u", R, {"slots": 1}):
+        assert not ours.check("u", R, {"slots": 1}).admitted
+        ours.set_mode(None, "shadow")
+        with ours.acquire("u", R, {"slots": 1}) as lease:
+            assert isinstance(lease.shadow_refusal, RateLimitExceeded)
+        ours.set_mode(None, None)
+        assert not ours.check("u", R, {"slots": 1}).admitted
+    assert ours.check("u", R, {"slots": 1}).admitted
+    with ours.acquire("u", R, {"slots": 1}, also={"other": {"slots": 1}}):
+        assert not ours.check("u", "other", {"slots": 1}).admitted
+    assert ours.check("u", "other", {"slots": 1}).admitted

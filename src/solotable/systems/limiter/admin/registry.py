@@ -271,7 +271,7 @@ def reset(
         earlier = {} if before is None or limits is None else before.resets or {}
         return {"resets": {**earlier, **dict.fromkeys(names, revision)}}
 
-    return (yield from _replace(scope, owner, name, change))
+    return (yield from _replace(scope, owner, name, change, resets=True))
 
 
 def get_limits(
@@ -340,8 +340,13 @@ def _replace(
     owner: str,
     resource: str,
     change: Callable[[StoredLimits | None, int], dict[str, Any]],
+    *,
+    resets: bool = False,
 ) -> Flow[StoredLimits]:
-    """Store what `change` returns for the stored level and the new revision; the rest stays."""
+    """Store what `change` returns for the stored level and the new revision; the rest stays.
+
+    `resets`: the revision is higher than every reset of the owner.
+    """
 
     def attempt() -> Flow[StoredLimits]:
         # With the levels that this one precedes: the revision is the highest of all that can apply.
@@ -352,6 +357,8 @@ def _replace(
         if resource == DEFAULT != owner:
             # An entity's own limits precede those of every resource.
             levels += yield from query(scope, StoredLimits.of_owner(DEFAULT).consistent())
+            if resets:
+                levels += yield from query(scope, StoredLimits.of_owner(owner).consistent())
         # A clock that stops, goes back, or is behind another operator's must not make a change look old.
         now = int(scope.clock() * MICROSECONDS)
         revision = max([now, *(each.revision + 1 for each in levels if each is not None)])
@@ -411,7 +418,7 @@ def _forget(scope: Scope, owner: str, resource: str) -> Flow[None]:
     def change(_before: StoredLimits | None, revision: int) -> dict[str, Any]:
         return {"rules": None, "on_unavailable": None, "mode": None, "resets": {EVERY_LIMIT: revision}}
 
-    yield from _replace(scope, owner, resource, change)
+    yield from _replace(scope, owner, resource, change, resets=True)
 
 
 def _parent_error(parent: str, found: LimitedEntity | None) -> SolotableError:
