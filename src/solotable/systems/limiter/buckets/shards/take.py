@@ -10,6 +10,7 @@ from solotable.systems.limiter.buckets.charge import (
     RulesOutdated,
     ShardGone,
     cached_refusal,
+    charge_shard,
 )
 from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, Lane
@@ -45,9 +46,10 @@ def _take(
     for _ in range(_REDIRECTS):
         if bucket.depth and not lane.lost and _exceeds_shard(bucket, charge):
             return (yield from take_parts(writer, bucket, charge))
-        outcome = yield from charge_in_tree(writer, bucket, shard, charge, lane)
+        send = charge_in_tree if shard else charge_shard
+        outcome = yield from send(writer, bucket, shard, charge, lane)
         if isinstance(outcome, Charged):
-            if outcome.state is not None:
+            if outcome.state is not None and (writer.shard_above is not None or outcome.state.split):
                 yield from rebalance(writer, bucket, shard, outcome.state, charge)
             return TakenTokens(bucket, charge, (shard,), outcome.state)
         if isinstance(outcome, RulesOutdated):
@@ -60,10 +62,10 @@ def _take(
             # The same one or what became of it: a write whose response was lost is known there.
             shard = select(bucket.shards, shard)
             continue
-        if outcome.state.seen == outcome.now:
-            yield from rebalance(writer, bucket, shard, outcome.state, charge)
         if bucket.depth == 0:
             return outcome
+        if outcome.state.seen == outcome.now:
+            yield from rebalance(writer, bucket, shard, outcome.state, charge)
         if not has_headroom(charge, bucket.depth):
             # All shards together are more likely to have so much than one is.
             return (yield from take_parts(writer, bucket, charge))
