@@ -55,6 +55,12 @@ def test_every_kind_of_limit_has_its_policy(
         assert (limiter.available("ann", "r")[limit.name] == limit.capacity) is is_full or reset == 1
 
 
+def test_a_concurrency_limit_has_no_window(place: Place) -> None:
+    headers = after_one(place, Limit.concurrency("jobs", 5, 60))
+    assert headers["ratelimit-policy"] == '"jobs";q=5;qu="concurrent-requests"'
+    assert headers["ratelimit"] == '"jobs";r=4;t=60'
+
+
 def test_a_calendar_resets_at_the_end_of_its_period(place: Place, clock: Clock) -> None:
     clock.seconds += 3600.5
     headers = after_one(place, Limit.calendar("quota", 100, "day"))

@@ -12,6 +12,7 @@ Start at `rate_limiter` and `lease`. The packages:
     admin/       entities, limits and which apply, namespaces, the audit trail
     usage/       what was consumed by hour, day and month
     http/        the HTTP API, the ASGI middleware, the FastAPI dependency
+    observe/     one record per decision, and metrics for Prometheus and OpenTelemetry
     manifest/    files of limits, for `solotable limiter limits`
 """
 
