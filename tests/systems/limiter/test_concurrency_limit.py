@@ -12,6 +12,9 @@ import pytest
 from solotable import AsyncDatabase, Database
 from solotable._connect import over, to_async
 from solotable.engines import sqlite
+from solotable.errors import OutcomeUnknown
+from solotable.flow import ItemUpdate
+from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter import (
     Bucket,
     LeaseExpired,
@@ -254,3 +257,42 @@ def test_a_crowd_never_has_more_in_flight_than_the_limit() -> None:
     assert admitted > 8
     assert limiters[0].available("u", "r")["jobs"] == 3
     engine.close()
+
+
+def test_a_hold_shows_that_a_lost_charge_was_applied_though_its_lane_was_overwritten(place: Place) -> None:
+    """Other writers share the lane: without the hold, the charge would be sent again and count twice."""
+    ours = Limiter(place.db, ACME, limits=[JOBS])
+    with ours.acquire("u", "r", {"jobs": 1}):
+        pass
+    place.clock.seconds += 1
+    lost: list[Any] = []
+
+    def overwrite(request: Any) -> None:
+        place.engine.handle(request)
+        (item,) = place.raw("Bucket")
+        lane = max((name for name in item if name.startswith("~")), key=lambda name: int(item[name]["N"]))
+        update = ItemUpdate().set(lane, int(item[lane]["N"]) + 1).build()
+        place.engine.handle(UpdateItem(table=place.table, key=request.key, update=update))
+
+    class Losing:
+        """An engine that loses the response of one write, before another writer uses its lane."""
+
+        capabilities = place.watched.capabilities
+
+        def handle(self, request: Any, /) -> Any:
+            if isinstance(request, UpdateItem) and not lost:
+                lost.append(request)
+                overwrite(request)
+                raise OutcomeUnknown("The response was lost.")
+            return place.watched.handle(request)
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    other = Limiter(Database(Losing(), place.db.scope), ACME, limits=[JOBS])
+    other.available("u", "r")
+    with other.acquire("u", "r", {"jobs": 1}):
+        (item,) = place.raw("Bucket")
+        assert (item["used_jobs"]["N"], holds(place)) == ("1000", 1)
+    assert ours.available("u", "r")["jobs"] == 3
+    assert lost
