@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from solotable._store.observation import Observation
 from solotable.fork_safe import new_lock
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from solotable.fork_safe import new_lock
 from solotable.observe.series import CONTENT_TYPE, CounterSeries, DurationSeries
 
 from .observation import AcquireObservation, BoundedNames
@@ -20,7 +20,7 @@ class LimiterPrometheusObserver:
     """
 
     def __init__(self, *, most_resources: int = 100, most_limits: int = 100) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._resource = BoundedNames(most_resources)
         self._limit = BoundedNames(most_limits)
         # The names are bounded, so the series are.
