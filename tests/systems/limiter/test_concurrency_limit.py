@@ -296,3 +296,28 @@ def test_a_hold_shows_that_a_lost_charge_was_applied_though_its_lane_was_overwri
         assert (item["used_jobs"]["N"], holds(place)) == ("1000", 1)
     assert ours.available("u", "r")["jobs"] == 3
     assert lost
+
+
+def test_a_large_lease_gets_the_tokens_of_many_that_expired(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[Limit.concurrency("jobs", 50, 60)], remember_rejections=0)
+    for _ in range(50):
+        ours.acquire("u", "r", {"jobs": 1}).__enter__()
+    place.clock.seconds += 61
+    with ours.acquire("u", "r", {"jobs": 45}):
+        assert ours.available("u", "r")["jobs"] == 5
+    assert ours.available("u", "r")["jobs"] == 50
+
+
+def test_another_kind_ends_every_hold_also_one_with_the_same_sum(place: Place) -> None:
+    ours = jobs(place, "sync")
+    first = ours.acquire("u", "r", {"jobs": 1}).__enter__()
+    other = jobs(place, "sync")
+    assert other.available("u", "r")["jobs"] == 2
+    first.__exit__(None, None, None)
+    second = ours.acquire("u", "r", {"jobs": 1}).__enter__()
+    rates = [Limit.per_minute("jobs", 3), Limit.per_minute("rpm", 100)]
+    with other.acquire("u", "r", {"jobs": 1}, limits=rates):
+        assert holds(place) == 0
+    second.__exit__(None, None, None)
+    assert hold(ours).limited
+    assert ours.available("u", "r")["jobs"] == 2

@@ -586,3 +586,29 @@ def test_concurrency_limits_are_soft_shadowed_and_denied_too(place: Place, mode:
     with ours.acquire("u", R, {"slots": 1}, also={"other": {"slots": 1}}):
         assert not ours.check("u", "other", {"slots": 1}).admitted
     assert ours.check("u", "other", {"slots": 1}).admitted
+
+
+def test_a_process_that_has_read_newer_limits_does_not_undo_them(place: Place, mode: str) -> None:
+    ours, other = (either(place, mode, cache_seconds=10**6, remember_rejections=0) for _ in range(2))
+    ours.set_limits([Limit.per_hour("tpm", 1000)], entity="ann", resource="m")
+    with other.acquire("ann", "m", {"tpm": 10}):
+        pass
+    ours.set_limits([Limit.per_hour("tpm", 20)], entity="ann", resource="m")
+    assert other.available("ann", "m")["tpm"] == 20
+    with other.acquire("ann", "m", {"tpm": 15}):
+        pass
+    with pytest.raises(RateLimitExceeded) as refused, other.acquire("ann", "m", {"tpm": 15}):
+        pass
+    assert refused.value.retry_after_seconds == pytest.approx(1800)
+
+
+def test_what_is_taken_after_a_reset_stays_taken(place: Place, mode: str) -> None:
+    ours, other = (either(place, mode, cache_seconds=10**6, remember_rejections=0) for _ in range(2))
+    ours.set_limits([Limit.per_hour("tpm", 1000)])
+    with other.acquire("ann", "m", {"tpm": 900}):
+        ours.reset("ann", resource="m")
+    # The bucket was read, and the limits were not.
+    assert other.available("ann", "m")["tpm"] == 1000
+    with other.acquire("ann", "m", {"tpm": 100}):
+        pass
+    assert ours.available("ann", "m")["tpm"] == 900

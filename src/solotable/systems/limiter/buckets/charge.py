@@ -106,7 +106,10 @@ def charge_shard(
             yield writer.scope.retries.wait(0)
             now = writer.now()
         state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
-        if state is not None and state.split and (state.text != charge.rules.text or state.is_ahead(now)):
+        is_other = state is not None and state.text != charge.rules.text
+        if state is not None and is_other and not lane.lost and _is_outdated(charge, state):
+            return RulesOutdated()
+        if state is not None and state.split and (is_other or state.is_ahead(now)):
             # Its split is finished before it is converted.
             return ShardGone()
         request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
@@ -259,16 +262,20 @@ def _examine(
         bucket.change_lane(lane, state)
     lane.before = bucket.numbers[shard, lane.name] = state.lanes.get(lane.name, 0)
     if state.text != charge.rules.text:
-        # A settlement uses the limits of the item, unless it has newer ones; an acquire may bring others.
-        if not charge.admit and state.revision >= charge.rules.revision:
-            return RulesOutdated()
-        older = state.revision > charge.rules.revision and not charge.final
-        # Limits from before a reset must not undo it, whatever their revision: those of a call have none.
-        older = older or state.is_reset_after(charge.rules)
-        return RulesOutdated() if older else None
+        return RulesOutdated() if _is_outdated(charge, state) else None
     if charge.admit and state.level != level:
         return ShardGone()
     may_refuse = charge.admit and not state.is_ahead(now)
     if may_refuse and state.lacks(charge.rules, charge.costs(state.level), now):
         return ChargeRefused(state, charge, now)
     return None
+
+
+def _is_outdated(charge: Charge, state: ShardState) -> bool:
+    """Return whether the item's limits must stay: those of the charge are older."""
+    # A settlement uses the limits of the item, unless it has newer ones; an acquire may bring others.
+    if not charge.admit and state.revision >= charge.rules.revision:
+        return True
+    # Limits from before a reset must not undo it, whatever their revision: those of a call have none.
+    is_older = state.revision > charge.rules.revision and not charge.final
+    return is_older or state.is_reset_after(charge.rules)

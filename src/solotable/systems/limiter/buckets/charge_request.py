@@ -233,7 +233,7 @@ def _change_hold(
     write.is_unique = True
     own = meter.attribute(charge.hold)
     if charge.admit:
-        expired = expired_holds(used, now)
+        expired = expired_holds(used, now, used + cost - meter.depth)
         freed = sum(hold.amount for hold in expired)
         write.add(meter.used, cost - freed)
         write.at_most(meter.used, meter.depth - cost + freed)
@@ -289,7 +289,8 @@ def _build_conversion(
     update.set("rules", rules.text).set("revision", rules.revision)
     for name, meter in rules.meters.items():
         update.set(meter.used, int(used[name]))
-    for name in old.held.keys() - rules.held.keys():
+    ended = old.held.keys() - rules.held.keys()
+    for name in ended:
         for hold in holds_of(state.used[name]):
             update.remove(hold.attribute)
     for name in old.meters.keys() - rules.meters.keys():
@@ -301,6 +302,9 @@ def _build_conversion(
         # `half_*` of an unfinished split is counted by the rules of the item.
         terms.append(missing("split"))
     terms += [equals(state.meter(name).used, int(value)) for name, value in state.used.items()]
+    if ended:
+        # The same sum may be that of other leases.
+        terms.append(equals("writes", state.writes))
     return update, all_of(*terms), takes
 
 

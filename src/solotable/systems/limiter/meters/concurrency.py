@@ -19,8 +19,10 @@ from .meter import Meter, Settlement
 HOLD = "+"
 #: Above every number of tokens.
 _EXPIRY = 10**16
-#: The most expired holds that one write removes.
-_MOST_REMOVED = 20
+#: How many expired holds one write removes, and the most if the charge needs the tokens of more:
+#: DynamoDB accepts 300 operators in a condition.
+_REMOVED = 20
+_MOST_REMOVED = 100
 
 
 class Hold(NamedTuple):
@@ -57,9 +59,12 @@ def holds_of(used: int) -> Sequence[Hold]:
     return used.holds if isinstance(used, Held) else ()
 
 
-def expired_holds(used: int, now: int) -> list[Hold]:
-    """Return holds that have expired, as many as one write removes."""
-    return [hold for hold in holds_of(used) if hold.expires <= now][:_MOST_REMOVED]
+def expired_holds(used: int, now: int, lacking: int) -> list[Hold]:
+    """Return holds that have expired, as many as one write removes; the largest if tokens are lacking."""
+    expired = [hold for hold in holds_of(used) if hold.expires <= now]
+    if lacking <= 0 or len(expired) <= _REMOVED:
+        return expired[:_REMOVED]
+    return sorted(expired, key=lambda hold: -hold.amount)[:_MOST_REMOVED]
 
 
 @dataclass(frozen=True, slots=True)
