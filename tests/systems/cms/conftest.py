@@ -6,17 +6,14 @@ which anything scanned has failed (hard rule 1).
 
 from __future__ import annotations
 
-import asyncio
-import uuid
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from solotable.systems.cms import cms
 from tests.store.conftest import PLACES, local_engine, wire_engine
-from tests.store.opening import Clock
 
-from .site import Site, open_site
+from .site import Site
 
 __all__ = ["local_engine", "wire_engine"]
 
@@ -30,20 +27,4 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def site(request: pytest.FixtureRequest, cms_place: str) -> Iterator[Site]:
     """A fresh table with the tenants acme and zeta."""
-    from solotable.engines import sqlite
-
-    clock = Clock()
-    engine: Any
-    if cms_place == "engine":
-        engine = sqlite.open(sqlite.MEMORY, clock=clock)
-    else:
-        engine = request.getfixturevalue("wire_engine" if cms_place == "server" else "local_engine")
-    with asyncio.Runner() as runner:
-        made = open_site(engine, clock=clock, runner=runner, prefix=f"c{uuid.uuid4().hex[:12]}.")
-        try:
-            yield made
-            made.no_scans()
-        finally:
-            made.close(drop=cms_place != "engine")
-            if cms_place == "engine":
-                engine.close()
+    yield from Site.opened(cms, cms_place, request)

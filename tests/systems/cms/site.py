@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
-from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable._connect import over, to_async
-from solotable._flows.retry import Retries
-from solotable._protocol.engine import Engine
-from solotable._protocol.replies import decode_items
-from solotable._protocol.requests import Control, Query, Scan
-from solotable._values import Item
+from solotable import Actor, AsyncStore
 from solotable.jobs.deliver import deliver
 from solotable.systems.cms import (
     Assets,
@@ -38,15 +29,10 @@ from solotable.systems.cms import (
     Users,
     Versions,
     audit_sink,
-    cms,
 )
-from solotable.testing import Journal
-from solotable.urls import Url
-from tests.store.opening import SECRET, Clock
-from tests.systems.watched import Watched
+from tests.systems.harness import Harness
 
 ANN = Actor(id="u-17", name="Ann", email="ann@example.org")
-T = TypeVar("T")
 
 
 @dataclass
@@ -86,23 +72,13 @@ class Services:
 
 
 @dataclass
-class Site:
-    """A CMS for one test."""
+class Site(Harness):
+    """A CMS for one test, with the tenants acme and zeta."""
 
-    engine: Engine
-    runner: asyncio.Runner
-    clock: Clock
-    prefix: str
-    db: AsyncDatabase
-    blocking: Database
-    journal: Journal
-    watched: Watched
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(work)
-
-    def now(self) -> datetime:
-        return self.clock.at(0) + timedelta(seconds=self.clock.seconds - self.clock.at(0).timestamp())
+    def prepare(self) -> None:
+        for name in ("acme", "zeta"):
+            draft = TenantDraft(id=name, name=name.title(), domain=f"www.{name}.example")
+            self.run(self.tenants.create(draft))
 
     @property
     def tenants(self) -> Tenants:
@@ -130,69 +106,3 @@ class Site:
     def deliver(self) -> int:
         """Deliver the events of the outbox, as the job in another process does."""
         return deliver(self.blocking, [audit_sink()]).events
-
-    def raw(self) -> list[Item]:
-        """Return every stored item, read without the store."""
-        found: list[Item] = []
-        start = None
-        while True:
-            page = self.engine.handle(Scan(table=self.prefix + cms.name, start=start, consistent=True))
-            found += decode_items(page.items or ())
-            start = page.last_key
-            if not start:
-                return found
-
-    def keys(self, prefix: str = "") -> list[str]:
-        """Return the sort keys of acme's partition that begin so, in order."""
-        return sorted(
-            item["SK"]["S"]
-            for item in self.raw()
-            if item["PK"]["S"] == "TENANT#acme" and item["SK"]["S"].startswith(prefix)
-        )
-
-    def sent(self) -> list[str]:
-        """Return the operations since the last call, and forget them."""
-        names = [record.operation for record in self.journal.records]
-        self.no_scans()
-        self.journal.clear()
-        return names
-
-    def no_scans(self) -> None:
-        assert not self.journal.scans
-        for request in self.journal.requests("Query"):
-            assert isinstance(request, Query)
-            assert request.key
-
-    def beside(self, tenant: str = "acme") -> Store:
-        """Return the store of another process."""
-        return Database(self.engine, self.blocking.scope).tenant(tenant)
-
-    def close(self, *, drop: bool) -> None:
-        self.runner.run(self.db.close())
-        if drop:
-            self.engine.handle(
-                Control(operation="DeleteTable", members={"TableName": self.prefix + cms.name})
-            )
-
-
-def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: str) -> Site:
-    """Create the table and the tenants acme and zeta."""
-    recording = Watched(engine, sleep=lambda seconds: None)
-    address = Url("sqlite", "test", settings={"prefix": prefix})
-    found = over(recording, [cms], address, cursor_secrets=(SECRET,), clock=clock)
-    scope = replace(found.scope, retries=Retries(random=lambda: 0.0))
-    site = Site(
-        engine=engine,
-        runner=runner,
-        clock=clock,
-        prefix=prefix,
-        db=AsyncDatabase(to_async(recording), scope),
-        blocking=Database(recording, scope),
-        journal=recording.journal,
-        watched=recording,
-    )
-    for name in ("acme", "zeta"):
-        draft = TenantDraft(id=name, name=name.title(), domain=f"www.{name}.example")
-        site.run(site.tenants.create(draft))
-    site.journal.clear()
-    return site

@@ -136,7 +136,7 @@ def test_files_are_handed_out_piece_by_piece_with_their_length(
     async def whole(*_: object) -> bytes:
         raise AssertionError("a file was read whole")
 
-    monkeypatch.setattr("solotable.systems.cms.storage.FolderStorage.get", whole)
+    monkeypatch.setattr("solotable.systems.storage.FolderStorage.get", whole)
     ids = api.ids["acme"]
     asked = {
         f"/public/assets/{ids['asset_id']}": None,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from solotable.cli.exit_codes import FAILED
+from solotable.cli.files import check_free, write_whole
 from solotable.cli.groups import CommandGroup
 from solotable.cli.output import json_option, note, plural, print_json
 from solotable.errors import FeedTrimmed
 
 from .session import (
-    InvalidRequest,
     LimiterTable,
     format_limits,
     limiter_command,
@@ -114,8 +111,7 @@ def archive(
     from solotable.flow import scope_of
     from solotable.systems.limiter.admin import audit as audit_trail
 
-    if file.exists() and not force:
-        raise InvalidRequest(f"{file} already exists; --force replaces it.")
+    check_free(file, force=force)
     start, end = parse_time(since, "--since"), parse_time(before or "0h", "--before")
     assert end is not None
     scope = scope_of(table.db).of_tenant(table.namespace_id)
@@ -123,27 +119,11 @@ def archive(
     def write(target: BinaryIO) -> int:
         return table.run(audit_trail.archive(scope, target, before=end, since=start))
 
-    count = _write_whole(file, write)
+    count = write_whole(file, write)
     if as_json:
         print_json({"file": str(file), "records": count})
     else:
         click.echo(f"Wrote {plural(count, 'record')} to {file}.")
-
-
-def _write_whole(file: Path, write: Callable[[BinaryIO], int]) -> int:
-    """Write a file under another name first, so that it is complete or does not exist."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    except OSError as error:
-        raise InvalidRequest(f"Cannot write {file}: {error.strerror}.") from error
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as target:
-            count = write(target)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
-    return count
 
 
 def _row(record: AuditRecord) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A multi-tenant CMS on one table: entities, and services over a store. `cms` is the table."""
 
+from solotable.systems.storage import BucketStorage, FolderStorage, Storage
+
 from .entities import (
     PROTECTED,
     Asset,
@@ -81,7 +83,6 @@ from .services import (
     current_roles,
     erase_tenant,
 )
-from .storage import BucketStorage, FolderStorage, Storage
 from .table import cms
 
 __all__ = [

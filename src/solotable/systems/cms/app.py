@@ -17,25 +17,26 @@ from fastapi import FastAPI
 
 from solotable import AsyncDatabase, connect
 from solotable.jobs.deliver import deliver
+from solotable.systems.file_types import MB
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.dependency import limit_problems
+from solotable.systems.openapi_examples import add_examples
+from solotable.systems.storage import FolderStorage, Storage
 from solotable.urls import Url
 from solotable.web import Auth, Principal, ResolveRoles, install, lifespan
 from solotable.web.lifespan import Lifespan
 from solotable.web.periodic import run_every
 
-from .formats.mime import MB
 from .routes import ROUTERS
 from .routes.access import PROBLEMS
 from .routes.dependencies import ActiveTenants
 from .routes.editing.graph import GraphCache
-from .routes.examples import add_examples
+from .routes.examples import EXAMPLES, add_settings_examples
 from .routes.rate_limits import NAMESPACE, VISITOR_LIMITS
 from .routes.site.pages import serve_pages
 from .routes.site.site_info import SiteInfoCache
 from .routes.site.sitemaps import Sitemaps
 from .services import Tenants, UnknownUsers, audit_sink, current_roles
-from .storage import FolderStorage, Storage
 from .table import cms
 
 #: The largest file and some space for headers.
@@ -130,7 +131,7 @@ def create_app(  # noqa: PLR0913 - the options of an installation, each a keywor
         resolve_roles=roles_resolver(pepper, unknown_users),
     )
     limit_problems(app)
-    add_examples(app)
+    add_examples(app, EXAMPLES, add_settings_examples)
     return app
 
 

@@ -7,7 +7,7 @@ import hmac
 import re
 import unicodedata
 
-from solotable.systems.cms.errors import InvalidInput
+from solotable.systems.errors import InvalidInput
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)+")
 _LONGEST = 254

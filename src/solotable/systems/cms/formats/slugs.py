@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from solotable.systems.cms.errors import InvalidInput
+from solotable.systems.errors import InvalidInput
 
 MAX_LENGTH = 300
 #: DynamoDB: a sort key has at most 1024 bytes, and the prefix of the key needs some.

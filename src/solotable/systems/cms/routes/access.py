@@ -12,7 +12,8 @@ from fastapi import Depends
 
 from solotable.systems.cms.errors import SlugTaken
 from solotable.systems.cms.services import Forbidden
-from solotable.web import ProblemType, requires
+from solotable.systems.routes import PUBLIC
+from solotable.web import ProblemType
 
 from .rate_limits import FormLimit
 
@@ -40,9 +41,6 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     ),
 }
 
-#: `**PUBLIC`: without a credential; the host name decides the tenant.
-PUBLIC: dict[str, Any] = {"openapi_extra": {"x-roles": [], "security": []}}
-
 
 def form_route(name: str) -> dict[str, Any]:
     """Return the arguments for the route of a visitor's form, which has a rate limit."""
@@ -50,12 +48,4 @@ def form_route(name: str) -> dict[str, Any]:
     return {
         "dependencies": [Depends(FormLimit(name))],
         "openapi_extra": {**PUBLIC["openapi_extra"], "responses": responses},
-    }
-
-
-def allow(*roles: str, **extra: Any) -> dict[str, Any]:
-    """Return the arguments for a route that requires roles: `@router.get("/content", **allow(*EDITORS))`."""
-    return {
-        "dependencies": [Depends(requires(*roles))],
-        "openapi_extra": {"x-roles": sorted(roles), **extra},
     }

@@ -1,37 +1,12 @@
-"""Limits of JSON bodies in size and depth, and the text fields that bodies share."""
+"""The limit of JSON bodies in depth, and the text fields that bodies share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
 
-from solotable.web import limit_body
-
-MAX_JSON_BYTES = 1_000_000
 MAX_DEPTH = 32
-
-
-class JsonRoute(APIRoute):
-    """A route with a JSON body: 413 for a larger body, before it is parsed.
-
-    The app's own limit is the size of a video; no JSON body needs that much memory.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler with the lower limit."""
-        handle = super().get_route_handler()
-        if self.methods is not None and self.methods <= {"GET", "HEAD"}:
-            return handle
-
-        async def handle_limited(request: Request) -> Response:
-            limit_body(request, MAX_JSON_BYTES)
-            return await handle(request)
-
-        return handle_limited
 
 
 def check_depth(tree: dict[str, Any]) -> dict[str, Any]:

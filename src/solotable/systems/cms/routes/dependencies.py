@@ -8,40 +8,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Protocol, TypeVar, cast
+from typing import Annotated, cast
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Path, Request, Response
+from fastapi import Depends, HTTPException, Request
 
-from solotable import ANY, AsyncDatabase, AsyncStore
+from solotable import AsyncDatabase, AsyncStore
 from solotable.cache import TTLCache
 from solotable.systems.cms.services import Tenants
-from solotable.systems.cms.storage import Storage
+from solotable.systems.storage import Storage
 from solotable.web import (
     CurrentPrincipal,
     HostTenantId,
     HostTenants,
-    IfMatch,
     OptionalPrincipal,
     Principal,
     canonical_host,
-    etag,
     get_database,
     request_id,
 )
 from solotable.web.auth.dependencies import TENANT, CredentialDependency
 from solotable.web.tenancy.dependencies import get_host_store, tenant_id_of, tenant_store_of
-
-
-class Versioned(Protocol):
-    """An object with a version."""
-
-    @property
-    def version(self) -> int: ...
-
-
-VersionedT = TypeVar("VersionedT", bound=Versioned)
-Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
 
 
 class ActiveTenants:
@@ -135,17 +122,6 @@ async def get_pepper(request: Request) -> bytes:
     return cast(bytes, request.app.state.pepper)
 
 
-async def get_expected_version(expected: IfMatch) -> int | None:
-    """Return the version in If-Match; None for any version."""
-    return None if expected is None or expected is ANY else cast(int, expected)
-
-
-def set_etag(response: Response, stored: VersionedT) -> VersionedT:
-    """Set the ETag of a response to the version of what it returns."""
-    response.headers["etag"] = etag(stored.version)
-    return stored
-
-
 ActiveStore = Annotated[AsyncStore, Depends(CredentialDependency(TENANT, active_store_of))]
 ActiveTenantId = Annotated[str, Depends(CredentialDependency(TENANT, active_tenant_id_of))]
 ReaderStore = Annotated[AsyncStore, Depends(get_reader_store)]
@@ -153,4 +129,3 @@ VisitorStore = Annotated[AsyncStore, Depends(get_visitor_store)]
 ActingDatabase = Annotated[AsyncDatabase, Depends(get_acting_database)]
 StorageDep = Annotated[Storage, Depends(get_storage)]
 Pepper = Annotated[bytes, Depends(get_pepper)]
-ExpectedVersion = Annotated[int | None, Depends(get_expected_version)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-
 _ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
 _AT = "2026-11-15T09:30:00Z"
 _BLOCKS = [{"type": "heading", "text": "Who we are"}, {"type": "text", "text": "A small team."}]
@@ -188,36 +186,16 @@ EXAMPLES: dict[str, Any] = {
 SETTINGS = {"theme": "light", "mail": {"from": "hello@acme.example", "api_key": "********"}}
 
 
-def add_examples(app: FastAPI) -> None:
-    """Add the examples to an app's OpenAPI document."""
-    make = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        document = make()
-        for name, schema in document["components"]["schemas"].items():
-            example = _example(name)
-            if example is not None:
-                schema["examples"] = [example]
-        for operation in document["paths"].get("/settings", {}).values():
-            _set_example(operation.get("requestBody", {}))
-            _set_example(operation["responses"]["200"])
-        _set_example(
-            document["paths"].get("/settings/secrets", {}).get("get", {}).get("responses", {}).get("200", {})
-        )
-        return document
-
-    # FastAPI documents this as the way to change the document.
-    app.openapi = openapi  # type: ignore[method-assign]
+def add_settings_examples(document: dict[str, Any]) -> None:
+    """Add examples to the bodies without a model."""
+    for operation in document["paths"].get("/settings", {}).values():
+        _set_example(operation.get("requestBody", {}))
+        _set_example(operation["responses"]["200"])
+    _set_example(
+        document["paths"].get("/settings/secrets", {}).get("get", {}).get("responses", {}).get("200", {})
+    )
 
 
 def _set_example(body: dict[str, Any]) -> None:
     for content in body.get("content", {}).values():
         content["example"] = SETTINGS
-
-
-def _example(name: str) -> Any:
-    plain = name.removesuffix("-Input").removesuffix("-Output")
-    if plain.startswith("Page_"):
-        row = EXAMPLES.get(plain.removeprefix("Page_").removesuffix("_"))
-        return None if row is None else {"items": [row], "next_cursor": None}
-    return EXAMPLES.get(plain)

@@ -20,8 +20,9 @@ from solotable.systems.cms.entities.catalogue import (
     SignalStatus,
     SignalSummary,
 )
-from solotable.systems.cms.errors import InvalidInput, SlugTaken, unwrap_failure, validate
+from solotable.systems.cms.errors import SlugTaken, unwrap_slug_failure
 from solotable.systems.cms.formats.slugs import product_slug
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
 RowT = TypeVar("RowT", bound=BaseModel)
@@ -122,7 +123,7 @@ class Products(_Catalogue[Product]):
             return await self._create(product, f"{_slug_of(product)}-{product.product_id[-8:].lower()}")
 
     async def _create(self, product: Product, slug: str) -> Product:
-        with unwrap_failure(slug=slug):
+        with unwrap_slug_failure(slug):
             async with self._store.transaction() as tx:
                 created = tx.create(product.model_copy(update={"slug": slug}))
                 tx.create(ProductRoute(slug=slug, product_id=product.product_id))
@@ -152,7 +153,7 @@ class Products(_Catalogue[Product]):
         if changes["slug"] == current.slug:
             return await super().update(id, changes, version=version)
         expected = current.version if version is None else version
-        with unwrap_failure(slug=changes["slug"]):
+        with unwrap_slug_failure(changes["slug"]):
             async with self._store.transaction() as tx:
                 tx.update(Product, product_id=id, version=expected, set=changes)
                 if current.slug is None:

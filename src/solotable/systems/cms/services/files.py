@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from solotable import AsyncStore, Page
 from solotable.errors import AlreadyExists, NotFound
 from solotable.systems.cms.entities.catalogue import Asset, AssetSummary, Resource, ResourceSummary
-from solotable.systems.cms.errors import InvalidInput, validate
-from solotable.systems.cms.formats.mime import ASSETS, RESOURCES, check_bytes, check_type
-from solotable.systems.cms.storage import Storage
+from solotable.systems.errors import InvalidInput, validate
+from solotable.systems.file_types import ASSETS, RESOURCES, check_bytes, check_type
+from solotable.systems.storage import Storage
 
 UPLOAD_SECONDS = 15 * 60
 DOWNLOAD_SECONDS = {"lead": 15 * 60, "purchase": 5 * 60}

@@ -24,10 +24,10 @@ from solotable.systems.cms.entities.visitors import (
     Message,
     MessageSummary,
 )
-from solotable.systems.cms.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.cms.formats.email_addresses import mask_email, normalise_email, pseudonym
 from solotable.systems.cms.formats.json_sizes import check_json_size
 from solotable.systems.cms.formats.timestamps import Now, now_ms
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 
 T = TypeVar("T")
 

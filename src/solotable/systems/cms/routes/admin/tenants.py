@@ -13,13 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
 from solotable.systems.cms.entities.tenancy import PublicPaths
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, GLOBAL_ADMINS, READERS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute, Tree
+from solotable.systems.cms.routes.access import ADMINS, EDITORS, GLOBAL_ADMINS, READERS
+from solotable.systems.cms.routes.body_limits import Tree
 from solotable.systems.cms.routes.dependencies import (
     ActingDatabase,
     ActiveTenantId,
-    ExpectedVersion,
-    Id,
     StorageDep,
     active_tenants,
 )
@@ -28,6 +26,7 @@ from solotable.systems.cms.routes.site.site_info import site_infos
 from solotable.systems.cms.routes.site.sitemaps import sitemaps
 from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase_tenant
 from solotable.systems.cms.services.tenancy.settings import visible_settings
+from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow
 from solotable.web import CurrentPrincipal, HostTenants, Page, Paging, Principal, etag
 
 router = APIRouter(tags=["tenants"], route_class=JsonRoute)

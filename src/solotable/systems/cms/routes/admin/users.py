@@ -8,11 +8,12 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import AuditSummary, Role, User, UserSummary
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, allow
-from solotable.systems.cms.routes.body_limits import Email, IdText, JsonRoute
-from solotable.systems.cms.routes.dependencies import ActiveStore, Id, Pepper
+from solotable.systems.cms.routes.access import ADMINS, EDITORS
+from solotable.systems.cms.routes.body_limits import Email, IdText
+from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper
 from solotable.systems.cms.services import AuditTrail, Users
 from solotable.systems.cms.services.visitors import tenant_of
+from solotable.systems.routes import Id, JsonRoute, allow
 from solotable.web import CurrentPrincipal, CurrentRoles, Page, Paging
 
 router = APIRouter(route_class=JsonRoute)

@@ -22,11 +22,12 @@ from solotable.systems.cms.entities import (
     LeadStatus,
     MessageSummary,
 )
-from solotable.systems.cms.routes.access import ADMINS, allow, form_route
-from solotable.systems.cms.routes.body_limits import Email, JsonRoute, Tree, VisitorId
-from solotable.systems.cms.routes.dependencies import ActiveStore, Id, Pepper, VisitorStore
+from solotable.systems.cms.routes.access import ADMINS, form_route
+from solotable.systems.cms.routes.body_limits import Email, Tree, VisitorId
+from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper, VisitorStore
 from solotable.systems.cms.routes.rate_limits import SenderLimit
 from solotable.systems.cms.services import Consents, Erasures, Leads
+from solotable.systems.routes import Id, JsonRoute, allow
 from solotable.web import Page, Paging
 from solotable.web.http.timestamps import Timestamp
 

@@ -20,9 +20,8 @@ from solotable.systems.cms.entities import (
     SignalStatus,
     SignalSummary,
 )
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, PUBLIC, READERS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import ActiveStore, ExpectedVersion, Id, set_etag
+from solotable.systems.cms.routes.access import ADMINS, EDITORS, READERS
+from solotable.systems.cms.routes.dependencies import ActiveStore
 from solotable.systems.cms.services import (
     ContextDraft,
     Contexts,
@@ -31,6 +30,7 @@ from solotable.systems.cms.services import (
     SignalDraft,
     Signals,
 )
+from solotable.systems.routes import PUBLIC, ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.web import HostStore, Page, Paging
 
 #: Letters of every script, as in the paths of pages.

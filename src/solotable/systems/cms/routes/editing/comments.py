@@ -8,10 +8,11 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Comment, CommentDetail, CommentStatus, CommentSummary
-from solotable.systems.cms.routes.access import EDITORS, READERS, allow
-from solotable.systems.cms.routes.body_limits import Email, IdText, JsonRoute
+from solotable.systems.cms.routes.access import EDITORS, READERS
+from solotable.systems.cms.routes.body_limits import Email, IdText
 from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper, ReaderStore
 from solotable.systems.cms.services import Comments, Contents
+from solotable.systems.routes import JsonRoute, allow
 from solotable.web import OptionalPrincipal, Page, Paging
 from solotable.web.http.timestamps import Timestamp
 

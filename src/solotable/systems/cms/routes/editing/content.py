@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from solotable.systems.cms.entities import Content, ContentStatus, ContentSummary
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, READERS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import ActiveStore, ExpectedVersion, Id, set_etag
+from solotable.systems.cms.routes.access import ADMINS, EDITORS, READERS
+from solotable.systems.cms.routes.dependencies import ActiveStore
 from solotable.systems.cms.routes.site.sitemaps import forget_site
 from solotable.systems.cms.services import ContentDraft, ContentPatch, Contents, PathRedirect, Routes
+from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.web import Page, Paging
 
 router = APIRouter(prefix="/content", tags=["content"], route_class=JsonRoute)

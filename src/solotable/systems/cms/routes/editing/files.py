@@ -13,10 +13,10 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Asset, AssetSummary, Resource, ResourceSummary
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, PUBLIC, READERS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import ActiveStore, Id, Pepper, StorageDep
+from solotable.systems.cms.routes.access import ADMINS, EDITORS, READERS
+from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper, StorageDep
 from solotable.systems.cms.services import Assets, Leads, Resources, UploadTarget
+from solotable.systems.routes import PUBLIC, Id, JsonRoute, allow
 from solotable.web import CurrentPrincipal, HostStore, Page, Paging
 
 router = APIRouter(tags=["files"], route_class=JsonRoute)

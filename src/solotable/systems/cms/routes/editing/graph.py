@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 
 from solotable import AsyncDatabase, AsyncStore
 from solotable.cache import TTLCache
-from solotable.systems.cms.routes.access import EDITORS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
+from solotable.systems.cms.routes.access import EDITORS
 from solotable.systems.cms.routes.dependencies import ActingDatabase, ActiveStore
 from solotable.systems.cms.services.pages.graph import Graph, GraphNode, Graphs
 from solotable.systems.cms.services.visitors import tenant_of
+from solotable.systems.routes import JsonRoute, allow
 from solotable.web import Page, Paging
 
 router = APIRouter(tags=["audit"], route_class=JsonRoute)

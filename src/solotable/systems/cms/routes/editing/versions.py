@@ -8,11 +8,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Content
-from solotable.systems.cms.routes.access import EDITORS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import ActiveStore, ExpectedVersion, Id, set_etag
+from solotable.systems.cms.routes.access import EDITORS
+from solotable.systems.cms.routes.dependencies import ActiveStore
 from solotable.systems.cms.routes.site.sitemaps import forget_site
 from solotable.systems.cms.services import Versions, VersionSummary
+from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.web import Page, Paging
 
 router = APIRouter(prefix="/content/{node_id}", tags=["versions"], route_class=JsonRoute)

@@ -21,9 +21,8 @@ from starlette.types import Receive, Scope, Send
 
 from solotable.systems.cms.entities import Content, ContentKind
 from solotable.systems.cms.formats.slugs import RESERVED
-from solotable.systems.cms.routes.access import PUBLIC
-from solotable.systems.cms.routes.body_limits import JsonRoute
 from solotable.systems.cms.services import PathRedirect, Routes, Tenants
+from solotable.systems.routes import PUBLIC, JsonRoute
 from solotable.web import DatabaseDep, HostStore, HostTenantId, HostTenants, get_database, not_modified
 from solotable.web.tenancy.dependencies import get_host_tenant_id
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 
 from solotable.systems.cms.entities import Content, RouteSummary
-from solotable.systems.cms.routes.access import EDITORS, READERS, allow
-from solotable.systems.cms.routes.body_limits import JsonRoute
+from solotable.systems.cms.routes.access import EDITORS, READERS
 from solotable.systems.cms.routes.dependencies import ActiveStore
 from solotable.systems.cms.services import PathRedirect, Routes
+from solotable.systems.routes import JsonRoute, allow
 from solotable.web import Page, Paging
 
 from .sitemaps import forget_site

@@ -24,9 +24,10 @@ from solotable.systems.cms.entities.pages import (
     Seo,
     Title,
 )
-from solotable.systems.cms.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.cms.errors import unwrap_slug_failure
 from solotable.systems.cms.formats.json_sizes import CHECKED
 from solotable.systems.cms.formats.slugs import page_slug
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 
 
 class _PageMoved(ConditionFailed):
@@ -75,7 +76,7 @@ class Contents:
         """Create a page and its route, or raise SlugTaken."""
         slug = page_slug(draft.title if draft.slug is None else draft.slug)
         content = validate(Content, CHECKED, **{**dict(draft), "slug": slug})
-        with unwrap_failure(slug=slug):
+        with unwrap_slug_failure(slug):
             async with self._store.transaction() as tx:
                 created = tx.create(content)
                 tx.create(Route(slug=slug, node_id=content.node_id))
@@ -114,7 +115,7 @@ class Contents:
                 return await self._store.update(Content, node_id=node_id, version=expected, set=changes)
             renaming = self._store.names(Route).renaming(current.slug, to=slug, version=ANY)
             try:
-                with unwrap_failure(slug=slug):
+                with unwrap_slug_failure(slug):
                     async with self._store.transaction() as tx:
                         tx.update(Content, node_id=node_id, version=expected, set=changes)
                         tx.include(renaming)
@@ -154,7 +155,7 @@ class Contents:
         last = next(iter((await history.list(limit=1)).items), None)
         if last is None:
             raise NotFound(f"Page {node_id!r} does not exist and has no versions.")
-        with unwrap_failure(slug=last.slug):
+        with unwrap_slug_failure(last.slug):
             async with self._store.transaction() as tx:
                 tx.include(history.restoring(last.version))
                 tx.create(Route(slug=last.slug, node_id=node_id))

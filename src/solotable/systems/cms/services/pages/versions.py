@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from solotable import AsyncStore, Page, VersionDifference
 from solotable.errors import NotFound
 from solotable.systems.cms.entities.pages import Content, ContentStatus
-from solotable.systems.cms.errors import InvalidInput
+from solotable.systems.errors import InvalidInput
 
 #: No index holds snapshots, so a list reads whole items: 20 of 40 KB are 100 read units.
 MAX_LISTED = 20

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from solotable import AsyncDatabase, AsyncStore
 from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.entities.tenancy import TenantConfig
-from solotable.systems.cms.errors import InvalidInput
-from solotable.systems.cms.storage import Storage
+from solotable.systems.errors import InvalidInput
+from solotable.systems.storage import Storage
 
 
 class TenantErasure(BaseModel):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from solotable.systems.cms.errors import InvalidInput
+from solotable.systems.errors import InvalidInput
 
 HIDDEN: Final = "********"
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)+")

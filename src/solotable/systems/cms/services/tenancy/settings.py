@@ -12,8 +12,8 @@ from typing import Any
 from solotable import AsyncDatabase
 from solotable.errors import SolotableError, VersionConflict
 from solotable.systems.cms.entities.tenancy import MAX_SETTINGS, TenantConfig
-from solotable.systems.cms.errors import InvalidInput, validate
 from solotable.systems.cms.formats.json_sizes import check_json_size
+from solotable.systems.errors import InvalidInput, validate
 
 from .redaction import PublicPointers, hidden_values, merge, parse_path, redact
 

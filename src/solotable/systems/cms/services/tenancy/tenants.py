@@ -23,7 +23,7 @@ from solotable.systems.cms.entities.tenancy import (
     TenantStatus,
     TenantSummary,
 )
-from solotable.systems.cms.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.web import canonical_host
 
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")

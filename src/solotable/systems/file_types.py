@@ -1,11 +1,11 @@
 """Allowed file types with their largest sizes, and a check of the first bytes.
 
-SVG and HTML are not allowed: their scripts would run on the tenant's pages.
+SVG and HTML are not allowed: their scripts would run on the pages that show them.
 """
 
 from __future__ import annotations
 
-from solotable.systems.cms.errors import InvalidInput
+from solotable.systems.errors import InvalidInput
 
 MB = 1024 * 1024
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
