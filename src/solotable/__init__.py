@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ._flows.transactions.write import ANY, ExpectedVersion
     from ._flows.writes.delete_partition import PartitionDeletion
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
+    from ._store.asynchronous.units import AsyncBatch, AsyncTransaction
     from ._store.handles.changes import AsyncChanges, Changes
     from ._store.handles.leases import AsyncLease, Lease
     from ._store.page import Collection, Page
@@ -171,6 +172,7 @@ _MODULES = {
     "ids": ("new_id",),
     "_flows.writes.delete_partition": ("PartitionDeletion",),
     "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
+    "_store.asynchronous.units": ("AsyncBatch", "AsyncTransaction"),
     "_store.handles.changes": ("AsyncChanges", "Changes"),
     "_store.handles.leases": ("AsyncLease", "Lease"),
     "_store.page": ("Collection", "Page"),
@@ -185,10 +187,12 @@ __all__ = [
     "AdminStore",
     "AlreadyExists",
     "AsyncAdminStore",
+    "AsyncBatch",
     "AsyncChanges",
     "AsyncDatabase",
     "AsyncLease",
     "AsyncStore",
+    "AsyncTransaction",
     "Attr",
     "BatchIncomplete",
     "Blob",
