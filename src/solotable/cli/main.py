@@ -61,6 +61,7 @@ SECTIONS = {
     },
     "Systems": {
         "limiter": "solotable.cli.limiter",
+        "surveys": "solotable.cli.surveys",
     },
 }
 _COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}

@@ -1,0 +1,183 @@
+"""`solotable surveys`: the report of a survey as HTML or PDF, and its photos as a ZIP.
+
+A command parses, calls and prints; `solotable.systems.surveys` does the work and is imported when a command
+runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+import click
+
+from solotable.errors import TableNotFound
+
+from .files import check_free, write_whole
+from .groups import CommandGroup
+from .options.database import NotFoundError, db_option, file_exists, parse_url
+from .output import json_option, note, plural, print_json
+
+if TYPE_CHECKING:
+    from solotable import AsyncDatabase
+    from solotable.systems.storage import Storage
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+MODELS = "solotable.systems.surveys.table:surveyor"
+_STORAGE_HELP = "Where the photos are: a folder, or s3://bucket/prefix. Default: $SOLOTABLE_STORAGE."
+
+
+@click.group("surveys", cls=CommandGroup)
+def command() -> None:
+    """Reports and photos of building surveys."""
+
+
+def _file_options(function: CommandT) -> CommandT:
+    """Give a command the database, the tenant, the storage and `-o/--output`."""
+    for option in (
+        json_option,
+        click.option("--force", is_flag=True, help="Replace an existing file."),
+        click.option(
+            *("-o", "--output", "file"),
+            metavar="FILE",
+            required=True,
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The file to write.",
+        ),
+        click.option("--storage", metavar="FOLDER", envvar="SOLOTABLE_STORAGE", help=_STORAGE_HELP),
+        click.option(
+            *("-t", "--tenant"),
+            metavar="T",
+            envvar="SOLOTABLE_TENANT",
+            required=True,
+            help="The tenant. Default: $SOLOTABLE_TENANT.",
+        ),
+    ):
+        function = option(function)
+    return db_option(function)
+
+
+@command.command(
+    "report", epilog="Example: solotable surveys report s-1 -d app.db -t acme --storage files -o report.pdf"
+)
+@click.argument("survey_id", metavar="ID")
+@_file_options
+def report(
+    survey_id: str,
+    db: str | None,
+    tenant: str,
+    storage: str | None,
+    file: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the report of a survey, as report.html or report.pdf.
+
+    The page holds the thumbnails of the photos if --storage is given. A PDF needs Chromium or WeasyPrint.
+    """
+    from solotable.systems.surveys.entities.access import Tenant
+    from solotable.systems.surveys.report.pdf import print_pdf
+    from solotable.systems.surveys.report.service import report_html
+
+    kind = file.suffix.lower()
+    if kind not in (".html", ".htm", ".pdf"):
+        raise click.UsageError(f"-o {file}: write a file that ends with .html or .pdf.")
+    check_free(file, force=force)
+
+    async def render() -> str:
+        async with _open(db) as database:
+            owner = await database.get(Tenant, id=tenant)
+            return await report_html(
+                database.tenant(tenant),
+                _open_storage(storage),
+                survey_id,
+                firm="" if owner is None else owner.name,
+            )
+
+    page = asyncio.run(render())
+    data = print_pdf(page) if kind == ".pdf" else page.encode()
+    write_whole(file, lambda target: target.write(data))
+    _print_written(file, len(data), as_json=as_json)
+    if storage is None:
+        note("Photos are not shown; --storage says where they are.")
+
+
+@command.command(
+    "photos", epilog="Example: solotable surveys photos s-1 -d app.db -t acme --storage files -o photos.zip"
+)
+@click.argument("survey_id", metavar="ID")
+@_file_options
+def photos(
+    survey_id: str,
+    db: str | None,
+    tenant: str,
+    storage: str | None,
+    file: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the photos of a survey as a ZIP, with a manifest of their captions."""
+    from solotable.systems.surveys.report.photo_export import export_photos
+
+    found = _open_storage(storage)
+    if found is None:
+        raise click.UsageError("No storage given; pass --storage FOLDER, or set SOLOTABLE_STORAGE.")
+    check_free(file, force=force)
+
+    async def export(target: BinaryIO) -> int:
+        size = 0
+        async with _open(db) as database:
+            async for chunk in await export_photos(database.tenant(tenant), found, survey_id):
+                size += target.write(chunk)
+        return size
+
+    size = write_whole(file, lambda target: asyncio.run(export(target)))
+    _print_written(file, size, as_json=as_json)
+
+
+def _print_written(file: Path, size: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": str(file), "bytes": size})
+    else:
+        click.echo(f"Wrote {file} ({plural(size, 'byte')}).")
+
+
+@asynccontextmanager
+async def _open(db: str | None) -> AsyncIterator[AsyncDatabase]:
+    """Open the surveys; a missing file is not created."""
+    from solotable import connect_async
+    from solotable.systems.surveys.table import surveyor
+
+    url = parse_url(db)
+    create = f"solotable schema apply -m {MODELS} -d {url.text}"
+    if not file_exists(url):
+        raise NotFoundError(f"No such file: {url.path}. Create it with: {create}")
+    database = connect_async(url.text, surveyor)
+    try:
+        yield database
+    except TableNotFound as error:
+        raise NotFoundError(f"Surveys: the table is not at {url.text}. Create it with: {create}") from error
+    finally:
+        await database.close()
+
+
+def _open_storage(place: str | None) -> Storage | None:
+    from solotable.systems.storage import BucketStorage, FolderStorage
+
+    if place is None:
+        return None
+    if not place.startswith("s3://"):
+        if not Path(place).is_dir():
+            raise NotFoundError(f"--storage {place}: no such folder.")
+        return FolderStorage(place)
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError:
+        raise click.UsageError("--storage s3://... needs boto3: pip install solotable[aws]") from None
+    bucket, _, prefix = place.removeprefix("s3://").partition("/")
+    client = boto3.client("s3", config=Config(signature_version="s3v4"))
+    return BucketStorage(client, bucket, prefix=f"{prefix.rstrip('/')}/" if prefix else "")
