@@ -1,0 +1,81 @@
+"""The surveys as a FastAPI app.
+
+The defaults of `create_app` are safe: without `auth` every route answers 401, and CORS and forwarded headers
+are off.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from solotable import AsyncDatabase
+from solotable.systems.file_types import MB
+from solotable.systems.openapi_examples import add_examples
+from solotable.systems.storage import FolderStorage, Storage
+from solotable.web import Auth, install, lifespan
+from solotable.web.lifespan import Lifespan
+
+from .routes import ROUTERS
+from .routes.access import PROBLEMS
+from .routes.dependencies import KnownTenants
+from .routes.examples import EXAMPLES
+from .table import surveyor
+
+#: The largest photo and some space for headers.
+MAX_BODY_BYTES = 26 * MB
+
+
+def create_app(
+    source: str | AsyncDatabase,
+    *,
+    auth: Auth | None = None,
+    storage: Storage | str | Path | None = None,
+    cursor_secrets: Sequence[bytes] = (),
+    trusted_hosts: Iterable[str] = (),
+    cors_origins: Iterable[str] = (),
+    hsts_seconds: int = 0,
+) -> FastAPI:
+    """Return the surveys on a URL, or on an open database.
+
+    `storage` keeps the bytes of files: a folder or a Storage; by default a folder that ends with the app.
+    """
+    app = FastAPI(
+        title="Surveys",
+        version="1",
+        summary="Building surveys of many tenants on one table.",
+        lifespan=lifespan(source, surveyor, cursor_secrets=cursor_secrets, during=_during(storage)),
+    )
+    app.state.known_tenants = KnownTenants()
+    for router in ROUTERS:
+        app.include_router(router)
+    install(
+        app,
+        auth=auth,
+        trusted_hosts=trusted_hosts,
+        cors_origins=cors_origins,
+        hsts_seconds=hsts_seconds,
+        max_body_bytes=MAX_BODY_BYTES,
+        problems=PROBLEMS,
+    )
+    add_examples(app, EXAMPLES)
+    return app
+
+
+def _during(storage: Storage | str | Path | None) -> Lifespan:
+    """Return the lifespan of the storage."""
+
+    @asynccontextmanager
+    async def span(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            given = storage
+            if given is None:
+                given = stack.enter_context(tempfile.TemporaryDirectory(prefix="solotable-surveys-"))
+            app.state.storage = FolderStorage(given) if isinstance(given, (str, Path)) else given
+            yield
+
+    return span

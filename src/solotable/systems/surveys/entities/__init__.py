@@ -1,0 +1,1 @@
+"""The entities of the surveys."""

@@ -1,0 +1,36 @@
+"""Errors of the surveys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from solotable.errors import AlreadyExists, ConditionFailed, NotFound, TransactionFailed
+from solotable.systems.errors import InvalidInput, first_error
+
+
+class InUse(ConditionFailed):
+    """Something refers to what should be deleted."""
+
+
+class ParentGone(NotFound):
+    """The survey, section or element that a part belongs to does not exist, or is being deleted."""
+
+
+@contextmanager
+def unwrap_part_failure(parent: str | None = None) -> Iterator[None]:
+    """Raise the error of the first failed action of a part's transaction.
+
+    With a parent, the first action of all checks it (a section's is checked by its counter): ParentGone. A
+    missing item behind it is a photo.
+    """
+    try:
+        yield
+    except TransactionFailed as failed:
+        cause = first_error(failed)
+        is_first = failed.failures[0].position == 0
+        if parent is not None and is_first and not isinstance(cause, AlreadyExists):
+            raise ParentGone(f"The {parent} does not exist in this survey, or is being deleted.") from failed
+        if not is_first and isinstance(cause, NotFound):
+            raise InvalidInput("photos: an image does not exist.") from failed
+        raise cause from failed

@@ -1,0 +1,1 @@
+"""Formats of the surveys: order keys, texts and dates."""

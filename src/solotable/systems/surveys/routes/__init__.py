@@ -1,0 +1,19 @@
+"""The surveys over HTTP: thin routers over the services, one module for each part of the API.
+
+A route names the roles that it requires (`access`), calls a service and returns its result. The services
+enforce the rules of the data, not the routes.
+"""
+
+from . import admin, files, library, parts, reports, surveys
+
+ROUTERS = (
+    surveys.router,
+    parts.router,
+    reports.router,
+    library.router,
+    files.router,
+    files.bytes_router,
+    admin.router,
+)
+
+__all__ = ["ROUTERS"]

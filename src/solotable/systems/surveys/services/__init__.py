@@ -1,0 +1,1 @@
+"""The services of the surveys, each over the store of one tenant."""

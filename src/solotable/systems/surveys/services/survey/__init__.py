@@ -1,0 +1,1 @@
+"""Surveys, their parts, batches of changes, and snapshots of their configuration."""
