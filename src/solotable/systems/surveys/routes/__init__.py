@@ -4,7 +4,8 @@ A route names the roles that it requires (`access`), calls a service and returns
 enforce the rules of the data, not the routes.
 """
 
-from . import admin, files, library, parts, reports, surveys
+from . import admin, files, library
+from .survey import parts, reports, surveys
 
 ROUTERS = (
     surveys.router,

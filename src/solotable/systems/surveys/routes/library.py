@@ -32,7 +32,7 @@ from solotable.web import CurrentPrincipal, Page, Paging
 
 from .access import ADMINS, MEMBERS
 from .dependencies import ActiveStore
-from .parts import Move
+from .survey.parts import Move
 
 Kind = Annotated[PhraseKind, Path(examples=["Defect"])]
 router = APIRouter(tags=["library"], route_class=JsonRoute)

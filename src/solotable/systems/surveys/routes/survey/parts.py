@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, set_etag
 from solotable.systems.surveys.entities.stored import Id as PartId
 from solotable.systems.surveys.entities.surveys import SurveyComponent, SurveyElement, SurveySection
+from solotable.systems.surveys.routes.access import Edited, Viewed, in_survey
 from solotable.systems.surveys.services.drafts import (
     ComponentDraft,
     ComponentPatch,
@@ -19,8 +20,6 @@ from solotable.systems.surveys.services.drafts import (
     SectionPatch,
 )
 from solotable.systems.surveys.services.survey.parts import Components, Elements, Parts, Sections
-
-from .access import Edited, Viewed, in_survey
 
 router = APIRouter(prefix="/surveys/{survey_id}", tags=["parts"], route_class=JsonRoute)
 

@@ -12,11 +12,10 @@ from solotable.systems.surveys.entities.access import Tenant
 from solotable.systems.surveys.report.pdf import NoPrinter, print_pdf
 from solotable.systems.surveys.report.photo_export import export_photos
 from solotable.systems.surveys.report.service import report_html
+from solotable.systems.surveys.routes.access import OpenSurvey, Viewed, in_survey
+from solotable.systems.surveys.routes.dependencies import StorageDep
 from solotable.systems.surveys.services.survey.form_status import FormStatus, read_form_status
 from solotable.web import get_database
-
-from .access import OpenSurvey, Viewed, in_survey
-from .dependencies import StorageDep
 
 router = APIRouter(prefix="/surveys/{survey_id}", tags=["reports"])
 #: The page itself allows the digests of its styles only; a browser enforces both.

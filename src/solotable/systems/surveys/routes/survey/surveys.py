@@ -18,15 +18,15 @@ from solotable.systems.surveys.entities.surveys import (
     SurveySection,
     SurveySummary,
 )
+from solotable.systems.surveys.routes.access import ADMINS, MEMBERS, Edited, Owned, Viewed, in_survey
+from solotable.systems.surveys.routes.dependencies import ActiveStore
 from solotable.systems.surveys.services.drafts import Input, SurveyDraft, SurveyPatch
 from solotable.systems.surveys.services.survey.batch import MAX_CHANGES, BatchChange, batch_update
 from solotable.systems.surveys.services.survey.configs import Configs
 from solotable.systems.surveys.services.survey.surveys import MAX_USERS, Surveys
 from solotable.web import CurrentPrincipal, Page, Paging
 
-from .access import ADMINS, MEMBERS, Edited, Owned, Viewed, in_survey
 from .bodies import WholeSurvey
-from .dependencies import ActiveStore
 
 router = APIRouter(prefix="/surveys", tags=["surveys"], route_class=JsonRoute)
 Users = Annotated[list[UserId], Field(max_length=MAX_USERS)]

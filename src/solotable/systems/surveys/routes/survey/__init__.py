@@ -1,0 +1,1 @@
+"""Routes of one survey: the survey, its parts, and its reports."""
