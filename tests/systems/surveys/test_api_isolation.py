@@ -11,10 +11,10 @@ from tests.systems.http import Operation
 
 from .api import OPERATIONS, ROLES, Api, mark, path_ids, running
 
-LISTS = [each for each in OPERATIONS if "cursor" in each.parameters]
 TRICKS = ("zeta", " zeta", "ZETA", "zeta,acme", "acme#zeta", "acme/../zeta", "*", "TENANT#zeta")
 #: They read and change all tenants.
 GLOBAL = ("/tenants", "/admin/")
+LISTS = [each for each in OPERATIONS if "cursor" in each.parameters and not each.path.startswith(GLOBAL)]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,12 @@ def everything(api: Api, tenant: str) -> dict[str, str]:
         )
         for each in reads
     }
-    return {name: answer.text for name, answer in answers.items() if answer.is_success}
+    # A PDF has the time at which it was printed.
+    return {
+        name: answer.text
+        for name, answer in answers.items()
+        if answer.is_success and not name.endswith(".pdf")
+    }
 
 
 def check(answer: httpx2.Response) -> None:
@@ -74,7 +79,7 @@ def foreign_cursors(api: Api) -> dict[str, str]:
         answer = api.send(each, "TENANT_ADMIN", tenant="zeta", query=query)
         if answer.is_success and answer.json()["next_cursor"]:
             found[str(each)] = answer.json()["next_cursor"]
-    assert len(found) >= len(LISTS) - 1, set(map(str, LISTS)) - set(found)
+    assert set(found) == set(map(str, LISTS))
     return found
 
 
@@ -82,10 +87,9 @@ def foreign_cursors(api: Api) -> dict[str, str]:
 def test_c4_4_cursors_of_another_tenant_are_rejected(
     api: Api, operation: Operation, foreign_cursors: dict[str, str]
 ) -> None:
-    role = "TENANT_ADMIN" if "TENANT_ADMIN" in operation.roles else "GLOBAL_ADMIN"
     for cursor in foreign_cursors.values():
         query = {"cursor": cursor} | ({"type": "Defect"} if operation.path == "/phrases" else {})
-        answer = api.send(operation, role, query=query)
+        answer = api.send(operation, "TENANT_ADMIN", query=query)
         check(answer)
         assert answer.status_code == 400
 

@@ -35,16 +35,19 @@ async def get_report(survey_id: Id, survey: Viewed, files: StorageDep, request: 
 @router.get(
     "/report.pdf",
     response_class=Response,
-    responses={200: {"description": "The report.", "content": {"application/pdf": {}}}},
+    responses={
+        200: {"description": "The report.", "content": {"application/pdf": {}}},
+        406: {"description": "The server has no program that prints a PDF."},
+    },
     **in_survey("viewer"),
 )
 async def get_report_pdf(survey_id: Id, survey: Viewed, files: StorageDep, request: Request) -> Response:
-    """Return the report of a survey as a PDF; 501 where the server has no browser to print it."""
+    """Return the report of a survey as a PDF; 406 where the server has no program to print it."""
     page = await _report(request, survey, files)
     try:
         printed = await asyncio.to_thread(print_pdf, page)
     except NoPrinter as error:
-        raise HTTPException(501, str(error)) from error
+        raise HTTPException(406, str(error)) from error
     name = {"content-disposition": 'attachment; filename="report.pdf"'}
     return Response(printed, media_type="application/pdf", headers=name)
 
