@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from solotable._protocol.requests import UpdateItem
 from solotable.errors import ConditionFailed, DataError, NotFound
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter import (
@@ -20,6 +21,7 @@ from solotable.systems.limiter import (
     NeverSatisfiable,
     NoLimits,
     RateLimitExceeded,
+    TopUpInProgress,
 )
 from solotable.systems.limiter.admin.audit import audit_sink
 
@@ -413,6 +415,42 @@ def test_a_top_up_with_a_key_is_made_once(place: Place, mode: str) -> None:
     with pytest.raises(DataError, match="The key was used for another top-up"):
         ours.top_up("u", R, {"rpm": 3}, key="ticket-7")
     assert ours.top_up("u", R, {"rpm": 2}, key="ticket-8") == {"rpm": 4}
+
+
+def test_of_concurrent_top_ups_with_one_key_one_adds_the_tokens(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[Limit.per_day("rpm", 1000)])
+    take(ours, rpm=1000)
+    told = []
+
+    def repeat() -> None:
+        """Another call, while the first has stored its record and not yet added the tokens."""
+        with pytest.raises(TopUpInProgress) as caught:
+            Limiter(place.beside(), ACME, limits=[Limit.per_day("rpm", 1000)]).top_up(
+                "u", R, {"rpm": 100}, key="k"
+            )
+        told.append(caught.value)
+
+    place.watched.slip_in(UpdateItem, repeat)
+    assert ours.top_up("u", R, {"rpm": 100}, key="k") == {"rpm": 100}
+    assert len(told) == 1
+    assert ours.top_up("u", R, {"rpm": 100}, key="k") == {"rpm": 100}
+
+
+def test_a_top_up_whose_process_died_is_made_a_minute_later(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[Limit.per_day("rpm", 1000)])
+    take(ours, rpm=1000)
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    place.watched.slip_in(UpdateItem, die)
+    with pytest.raises(KeyboardInterrupt):
+        ours.top_up("u", R, {"rpm": 100}, key="k")
+    with pytest.raises(TopUpInProgress):
+        ours.top_up("u", R, {"rpm": 100}, key="k")
+    place.clock.seconds += 61
+    assert ours.top_up("u", R, {"rpm": 100}, key="k") == {"rpm": 100}
+    assert ours.top_up("u", R, {"rpm": 100}, key="k") == {"rpm": 100}
 
 
 def test_a_check_takes_nothing_and_decides_as_an_acquire(place: Place, mode: str) -> None:

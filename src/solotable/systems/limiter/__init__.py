@@ -30,6 +30,7 @@ from .errors import (
     NeverSatisfiable,
     NoLimits,
     RateLimitExceeded,
+    TopUpInProgress,
     UnreadableBucket,
 )
 from .http.http_leases import HttpLeases, StoredLease
@@ -60,6 +61,7 @@ __all__ = [
     "ScheduleWindow",
     "StoredLease",
     "StoredLimits",
+    "TopUpInProgress",
     "UnreadableBucket",
     "limiter",
 ]

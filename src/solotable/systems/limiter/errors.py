@@ -6,6 +6,7 @@ SolotableError
 ├── EntityDenied            an operator denies the entity, or a limit has capacity 0
 ├── NoLimits                no limits are set for the entity, the resource or the system
 ├── LeaseExpired            a lease was used after its end
+├── TopUpInProgress         another call with the same key adds the tokens now
 └── LimiterUnavailable      the table is unavailable, and on_unavailable is "block"
     └── UnreadableBucket    the item at a bucket's key is not a bucket of this limiter
 
@@ -159,6 +160,13 @@ class NoLimits(SolotableError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.entity, self.resource)
+
+
+class TopUpInProgress(SolotableError):
+    """Another call with the same key adds the tokens now; repeat the call in a minute."""
+
+    def __init__(self) -> None:
+        super().__init__("Another top-up with this key is in progress; repeat it in a minute.")
 
 
 class LeaseExpired(SolotableError):

@@ -225,7 +225,8 @@ class LimiterCore:
     ) -> Flow[dict[str, int]]:
         """Add tokens to an entity's limits, up to the capacity, and return what is available then.
 
-        The same `key` again adds nothing. If the process dies in between, the repeated call adds the tokens.
+        The same `key` again adds nothing, and raises TopUpInProgress while another call adds the tokens. If
+        the process dies in between, a call with the same key adds them a minute later.
         """
         context = self._context
         found = yield from find_targets(context, entity, {resource: {}}, check=False)
@@ -233,8 +234,10 @@ class LimiterCore:
         amounts = amounts_by_limit(meters, tokens)
         if not amounts:
             raise DataError("Name at least one limit and the tokens to add.")
-        record, is_new = yield from registry.record_top_up(self._scope, entity, resource, amounts, key=key)
-        if is_new or not record.applied:
+        record, has_to_add = yield from registry.record_top_up(
+            self._scope, entity, resource, amounts, key=key
+        )
+        if has_to_add:
             yield from top_up(context, entity, resource, amounts)
             yield from registry.mark_applied(self._scope, record)
         return (yield from self._available(entity, resource))

@@ -224,5 +224,7 @@ class TopUp(FlatEntity, table=limiter):
     tokens: Annotated[dict[str, int | float], Json()]
     #: Whether the buckets have them.
     applied: int = 0
+    #: When a call began to add them, in microseconds.
+    claimed: int = 0
     version: Annotated[int, Version()] = 0
     expires: Annotated[datetime | None, TTL()] = None

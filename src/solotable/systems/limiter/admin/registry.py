@@ -38,7 +38,9 @@ from solotable.flow import (
     retry_conflicts,
     send,
 )
+from solotable.flow.conditions import all_of, equals
 from solotable.flow.requests import UpdateItem
+from solotable.systems.limiter.errors import TopUpInProgress
 from solotable.systems.limiter.table import limiter
 
 from .entities import (
@@ -59,6 +61,8 @@ from .schedule import Schedule, render_rules
 
 #: How long a repeated top-up is recognised.
 _TOP_UP_RETENTION = timedelta(days=7)
+#: A call that has not added its tokens after this time has died.
+_CLAIM_MICROSECONDS = 60 * MICROSECONDS
 
 
 def create_entity(
@@ -305,12 +309,17 @@ def stored_limits(scope: Scope, *, limit: int = 50, cursor: str | None = None) -
 def record_top_up(
     scope: Scope, entity: str, resource: str, amounts: Mapping[str, int], *, key: str | None = None
 ) -> Flow[tuple[TopUp, bool]]:
-    """Record a top-up, and return it and whether it is new; raise DataError if the key is another's."""
+    """Record a top-up, and return it and whether the caller has to add its tokens.
+
+    Raise DataError if the key is another's, and TopUpInProgress if another call adds the tokens now.
+    """
+    now = int(scope.clock() * MICROSECONDS)
     record = TopUp(
         top_up_id=new_id() if key is None else f"key-{hashlib.sha256(key.encode()).hexdigest()[:40]}",
         entity=entity_name(entity),
         resource=resource_name(resource),
         tokens={name: in_tokens(amount) for name, amount in amounts.items()},
+        claimed=now,
         expires=(scope.now() + _TOP_UP_RETENTION).replace(microsecond=0),
     )
     try:
@@ -319,7 +328,25 @@ def record_top_up(
         found: TopUp = error.found
         if (found.entity, found.resource, found.tokens) != (entity, resource, record.tokens):
             raise DataError("The key was used for another top-up; use a new key for each.") from error
-        return found, False
+    if not found.applied:
+        yield from _claim(scope, found, now)
+    return found, not found.applied
+
+
+def _claim(scope: Scope, found: TopUp, now: int) -> Flow[None]:
+    """Take over a top-up whose caller died, or raise TopUpInProgress."""
+    if abs(now - found.claimed) < _CLAIM_MICROSECONDS:
+        raise TopUpInProgress
+    request = UpdateItem(
+        table=scope.table(limiter),
+        key=key_of(scope, TopUp, top_up_id=found.top_up_id),
+        update=ItemUpdate().set("claimed", now).build(),
+        condition=all_of(equals("claimed", found.claimed), equals("applied", 0)),
+    )
+    try:
+        yield from send(scope, request)
+    except ConditionFailed as error:
+        raise TopUpInProgress from error
 
 
 def mark_applied(scope: Scope, record: TopUp) -> Flow[None]:

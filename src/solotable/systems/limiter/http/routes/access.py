@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Depends
 
 from solotable.errors import DataError
-from solotable.systems.limiter.errors import LeaseExpired, NoLimits
+from solotable.systems.limiter.errors import LeaseExpired, NoLimits, TopUpInProgress
 from solotable.web import ProblemType, requires
 
 GLOBAL = ("GLOBAL_OPERATOR",)
@@ -25,6 +25,12 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         slug="lease-ended",
         title="Lease ended",
         detail="The lease has ended; acquire another one.",
+    ),
+    TopUpInProgress: ProblemType(
+        status=409,
+        slug="top-up-in-progress",
+        title="Top-up in progress",
+        detail="Another top-up with this key is in progress; repeat it in a minute.",
     ),
     NoLimits: ProblemType(
         status=422, slug="no-limits", title="No limits", detail="No limits are set here.", show_message=True
