@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from solotable.errors import AlreadyExists, NotFound, VersionConflict
+from solotable.jobs.purge import purge
 from solotable.systems.errors import InvalidInput
 from solotable.systems.storage import FolderStorage
 from solotable.systems.surveys.entities.files import KEPT_VERSIONS, MAX_DOCUMENT_BYTES, Document
@@ -17,6 +19,7 @@ from solotable.systems.surveys.errors import InUse
 from solotable.systems.surveys.services.documents import Documents
 from solotable.systems.surveys.services.drafts import ImageDraft, ImagePatch
 from solotable.systems.surveys.services.images import THUMBNAIL_PIXELS, Images, make_thumbnail
+from solotable.systems.surveys.table import surveyor
 
 from .office import Office
 
@@ -110,6 +113,20 @@ def test_an_image_that_is_shown_is_not_deleted_and_a_deleted_one_comes_back(
     assert (back.image_id, back.status, is_new) == (image.image_id, "stored", False)
     office.run(images.delete(image.image_id))
     assert office.run(images.undelete(image.image_id)).image_id == image.image_id
+
+
+def test_an_image_of_a_purged_survey_can_be_deleted(office: Office, images: Images) -> None:
+    image, _ = office.run(images.register(draft(picture())))
+    survey = office.survey()
+    office.section(survey, photos=[image.image_id])
+    office.run(office.surveys().delete(survey.survey_id))
+    with pytest.raises(InUse):
+        office.run(images.delete(image.image_id))
+    office.clock.seconds += timedelta(days=31).total_seconds()
+    purge(office.blocking.admin(), surveyor)
+    office.journal.clear()
+    office.run(images.delete(image.image_id))
+    assert office.keys("IMAGEUSE#") == []
 
 
 def test_s4_21_q7_the_images_of_a_tenant_newest_first(office: Office, images: Images) -> None:

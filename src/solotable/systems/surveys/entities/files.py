@@ -21,8 +21,8 @@ from solotable.systems.surveys.formats.texts import Name, ShortText
 from solotable.systems.surveys.table import OF_TENANT, surveyor
 
 from .stored import Id, Stored
+from .surveys import PartKind
 
-PartKind = Literal["section", "element", "component"]
 FileStatus = Literal["pending", "stored"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 MAX_DOCUMENT_BYTES = 10_000_000

@@ -196,5 +196,11 @@ class SurveyComponent(Stored, table=surveyor):
         return cls.by_order.query(survey_id=survey_id, element_id=element_id)
 
 
-#: A part of a survey.
+#: A part of a survey, and the class of each kind of parts.
 Part = SurveySection | SurveyElement | SurveyComponent
+PartKind = Literal["section", "element", "component"]
+PARTS: dict[PartKind, type[Part]] = {
+    "section": SurveySection,
+    "element": SurveyElement,
+    "component": SurveyComponent,
+}

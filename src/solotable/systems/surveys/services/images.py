@@ -18,6 +18,7 @@ from solotable.systems.errors import InvalidInput, validate
 from solotable.systems.file_types import IMAGES, MB, check_bytes, check_type
 from solotable.systems.storage import Storage
 from solotable.systems.surveys.entities.files import Image, ImageSummary, ImageUse
+from solotable.systems.surveys.entities.surveys import PARTS
 from solotable.systems.surveys.errors import InUse
 
 from .drafts import ImageDraft, ImagePatch
@@ -92,8 +93,9 @@ class Images:
     async def delete(self, image_id: str, *, version: int | None = None) -> None:
         """Delete an image, or raise InUse if a part shows it."""
         current = await self.get(image_id, consistent=True)
-        used = await self._store.first(ImageUse.of_image(image_id).consistent())
-        if used is not None:
+        async for used in self._store.all(ImageUse.of_image(image_id).consistent()):
+            if await self._is_left_over(used):
+                continue
             raise InUse(
                 f"The {used.part_kind} {used.part_id!r} of survey {used.survey_id!r} shows this image; "
                 f"remove the photo there first.",
@@ -102,6 +104,14 @@ class Images:
         await self._store.delete(
             Image, image_id=image_id, version=current.version if version is None else version
         )
+
+    async def _is_left_over(self, used: ImageUse) -> bool:
+        """Remove the record of a photo whose part was purged with its survey; return whether it was one."""
+        key: dict[str, Any] = {"survey_id": used.survey_id, f"{used.part_kind}_id": used.part_id}
+        if await self._store.get(PARTS[used.part_kind], consistent=True, **key) is not None:
+            return False
+        await self._store.delete(used)
+        return True
 
     async def undelete(self, image_id: str) -> Image:
         """Restore an image that was deleted less than 30 days ago."""

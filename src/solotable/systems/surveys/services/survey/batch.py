@@ -14,14 +14,12 @@ from pydantic import Field
 from solotable import ANY, AsyncStore
 from solotable.flow import scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
-from solotable.systems.surveys.entities.files import PartKind
 from solotable.systems.surveys.entities.stored import Id
 from solotable.systems.surveys.entities.surveys import (
+    PARTS,
     Part,
-    SurveyComponent,
-    SurveyElement,
+    PartKind,
     SurveyMeta,
-    SurveySection,
 )
 from solotable.systems.surveys.services.drafts import (
     ComponentPatch,
@@ -40,11 +38,6 @@ _PATCHES: dict[str, type[Input]] = {
     "section": SectionPatch,
     "element": ElementPatch,
     "component": ComponentPatch,
-}
-_ENTITIES: dict[PartKind, type[Part]] = {
-    "section": SurveySection,
-    "element": SurveyElement,
-    "component": SurveyComponent,
 }
 
 
@@ -75,7 +68,7 @@ async def batch_update(
             for change in parts:
                 patch = change.patch()
                 version = ANY if change.version is None else change.version
-                entity = _ENTITIES[_kind(change)]
+                entity = PARTS[_kind(change)]
                 tx.update(entity, version=version, set=patch, **_key(survey_id, change))
                 if "photos" in patch:
                     photos, before = set(check_photos(patch["photos"])), shown[change.kind, change.id]
@@ -113,7 +106,7 @@ async def _shown_photos(
     changed = [change for change in changes if "photos" in change.set]
     found: dict[tuple[str, str], set[str]] = {}
     for change in changed:
-        part = await store.require(_ENTITIES[_kind(change)], consistent=True, **_key(survey_id, change))
+        part = await store.require(PARTS[_kind(change)], consistent=True, **_key(survey_id, change))
         found[change.kind, change.id] = set(part.photos)
         if change.version is None:
             change.version = part.version
@@ -124,7 +117,7 @@ async def _read(store: AsyncStore, survey_id: str, changes: Sequence[BatchChange
     keys: list[Any] = [
         SurveyMeta.key(survey_id=survey_id)
         if change.kind == "survey"
-        else _ENTITIES[_kind(change)].key(**_key(survey_id, change))
+        else PARTS[_kind(change)].key(**_key(survey_id, change))
         for change in changes
     ]
     return [each for each in await store.get_many(*keys, consistent=True) if each is not None]

@@ -21,8 +21,7 @@ from typing import Literal
 
 from solotable import AsyncStore
 from solotable.systems.surveys.entities.configs import Configuration
-from solotable.systems.surveys.entities.files import PartKind
-from solotable.systems.surveys.entities.surveys import Part, SurveyComponent
+from solotable.systems.surveys.entities.surveys import Part, PartKind, SurveyComponent
 
 from .configs import Configs
 from .surveys import Surveys

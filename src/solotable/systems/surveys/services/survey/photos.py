@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from solotable import AsyncStore, AsyncTransaction
 from solotable.systems.errors import InvalidInput
-from solotable.systems.surveys.entities.files import Image, ImageUse, PartKind
+from solotable.systems.surveys.entities.files import Image, ImageUse
+from solotable.systems.surveys.entities.surveys import PartKind
 
 
 def add_uses(
