@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solotable.errors import NotFound, VersionConflict
+from solotable.systems.errors import InvalidInput
 from solotable.systems.surveys.errors import InUse, ParentGone
 from solotable.systems.surveys.services.drafts import (
     LibraryComponentDraft,
@@ -59,9 +60,15 @@ def test_a_section_with_elements_is_not_deleted(office: Office) -> None:
 
 
 def test_a_template_needs_its_parent(office: Office) -> None:
-    _, elements, components = office.library()
-    with pytest.raises(ParentGone):
+    sections, elements, components = office.library()
+    with pytest.raises(ParentGone, match="The section does not exist in the library"):
         office.run(elements.create(LibraryElementDraft(section_id="none", name="x")))
+    roof = office.run(sections.create(LibrarySectionDraft(name="Roof")))
+    with pytest.raises(InvalidInput, match="a section of the library has no parent"):
+        office.run(sections.move(roof.section_id, to="none"))
+    for templates in (sections, elements, components):
+        with pytest.raises(NotFound):
+            office.run(templates.delete("none"))
     with pytest.raises(ParentGone):
         office.run(components.create(LibraryComponentDraft(element_id="none", name="x")))
 

@@ -18,7 +18,7 @@ class ParentGone(NotFound):
 
 
 @contextmanager
-def unwrap_part_failure(parent: str | None = None) -> Iterator[None]:
+def unwrap_part_failure(parent: str | None = None, *, within: str = "this survey") -> Iterator[None]:
     """Raise the error of the first failed action of a part's transaction.
 
     With a parent, the first action of all checks it (a section's is checked by its counter): ParentGone. A
@@ -30,7 +30,8 @@ def unwrap_part_failure(parent: str | None = None) -> Iterator[None]:
         cause = first_error(failed)
         is_first = failed.failures[0].position == 0
         if parent is not None and is_first and not isinstance(cause, AlreadyExists):
-            raise ParentGone(f"The {parent} does not exist in this survey, or is being deleted.") from failed
+            text = f"The {parent} does not exist in {within}, or is being deleted."
+            raise ParentGone(text) from failed
         if not is_first and isinstance(cause, NotFound):
             raise InvalidInput("photos: an image does not exist.") from failed
         raise cause from failed

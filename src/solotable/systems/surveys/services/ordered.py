@@ -54,6 +54,8 @@ class Ordered(Generic[ItemT]):
     kind: ClassVar[str]
     #: The kind of the parent, whose id the item has in a field.
     parent_kind: ClassVar[str]
+    #: Where the parents are, for messages.
+    within: ClassVar[str] = "this survey"
     entity: type[ItemT]
 
     def __init__(self, store: AsyncStore, **within: str) -> None:
@@ -97,7 +99,7 @@ class Ordered(Generic[ItemT]):
             if target == parent_id:
                 return await self._update(item_id, changes, expected)
             changes[f"{self.parent_kind}_id"] = target
-            with unwrap_part_failure(self.parent_kind):
+            with unwrap_part_failure(self.parent_kind, within=self.within):
                 async with self._store.transaction() as tx:
                     self._check_parent(tx, target)
                     tx.update(self.entity, version=expected, set=changes, **self._key(item_id))

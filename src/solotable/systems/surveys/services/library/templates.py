@@ -5,11 +5,11 @@ Surveys have copies of what they need (`configs`), so a change or a delete here 
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from solotable import ANY, AsyncTransaction, Query
 from solotable.errors import ConditionFailed
-from solotable.systems.errors import unwrap_failure, validate
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.library import (
     Component,
     Element,
@@ -23,7 +23,11 @@ TemplateT = TypeVar("TemplateT", Section, Element, Component)
 
 
 class _Templates(Ordered[TemplateT]):
-    """The templates of one kind."""
+    """The templates of one kind; one with children cannot be deleted."""
+
+    #: The kind of the children, which the template counts.
+    child_kind: ClassVar[str | None] = None
+    within = "the library"
 
     async def create(self, draft: Input, **more: Any) -> TemplateT:
         """Create a template behind another one, by default behind the last; its parent must exist."""
@@ -32,7 +36,7 @@ class _Templates(Ordered[TemplateT]):
         parent_id = str(fields.get(f"{self.parent_kind}_id", ""))
         order = await self._order(parent_id, after, at_end=after is None)
         template = validate(self.entity, **fields, **more, order=order)
-        with unwrap_part_failure(self.parent_kind):
+        with unwrap_part_failure(self.parent_kind, within=self.within):
             async with self._store.transaction() as tx:
                 self._check_parent(tx, parent_id)
                 created = tx.create(template)
@@ -40,7 +44,22 @@ class _Templates(Ordered[TemplateT]):
 
     async def delete(self, item_id: str, *, version: int | None = None) -> None:
         """Delete a template, or raise InUse if it has children."""
-        raise NotImplementedError
+        await self.get(item_id, consistent=True)
+        count = f"{self.child_kind}_count"
+        try:
+            with unwrap_failure():
+                await self._store.delete(
+                    self.entity,
+                    version=ANY if version is None else version,
+                    where=None if self.child_kind is None else lambda each: getattr(each, count) == 0,
+                    **self._key(item_id),
+                )
+        except ConditionFailed as failed:
+            found = getattr(failed.found, count, 0)
+            if not found:
+                raise
+            text = f"This {self.kind} has {found} {self.child_kind}s; delete them first."
+            raise InUse(text, item=failed.item) from failed
 
     def _check_parent(self, tx: AsyncTransaction, parent_id: str) -> None:
         """Check nothing: the counter of the parent does."""
@@ -51,6 +70,7 @@ class LibrarySections(_Templates[Section]):
 
     kind = "section"
     parent_kind = "library"
+    child_kind = "element"
     entity = Section
 
     def _siblings(self, parent_id: str) -> Query[Any]:
@@ -59,18 +79,9 @@ class LibrarySections(_Templates[Section]):
     def _parent_of(self, item: Any) -> str:
         return ""
 
-    async def delete(self, item_id: str, *, version: int | None = None) -> None:
-        """Delete a section, or raise InUse if it has elements."""
-        expected = ANY if version is None else version
-        try:
-            await self._store.delete(
-                Section,
-                section_id=item_id,
-                version=expected,
-                where=lambda section: section.element_count == 0,
-            )
-        except ConditionFailed as failed:
-            raise _in_use(failed, "section", "elements") from failed
+    def _check_parent(self, tx: AsyncTransaction, parent_id: str) -> None:
+        if parent_id:
+            raise InvalidInput("to: a section of the library has no parent.")
 
 
 class LibraryElements(_Templates[Element]):
@@ -78,24 +89,11 @@ class LibraryElements(_Templates[Element]):
 
     kind = "element"
     parent_kind = "section"
+    child_kind = "component"
     entity = Element
 
     def _siblings(self, parent_id: str) -> Query[Any]:
         return Element.by_order.query(section_id=parent_id).select(ElementPlace)
-
-    async def delete(self, item_id: str, *, version: int | None = None) -> None:
-        """Delete an element, or raise InUse if it has components."""
-        expected = ANY if version is None else version
-        try:
-            with unwrap_failure():
-                await self._store.delete(
-                    Element,
-                    element_id=item_id,
-                    version=expected,
-                    where=lambda element: element.component_count == 0,
-                )
-        except ConditionFailed as failed:
-            raise _in_use(failed, "element", "components") from failed
 
 
 class LibraryComponents(_Templates[Component]):
@@ -107,18 +105,3 @@ class LibraryComponents(_Templates[Component]):
 
     def _siblings(self, parent_id: str) -> Query[Any]:
         return Component.by_order.query(element_id=parent_id).select(ComponentPlace)
-
-    async def delete(self, item_id: str, *, version: int | None = None) -> None:
-        """Delete a component."""
-        found = await self.get(item_id, consistent=True)
-        expected = found.version if version is None else version
-        await self._store.delete(Component, component_id=item_id, version=expected)
-
-
-def _in_use(failed: ConditionFailed, kind: str, children: str) -> ConditionFailed:
-    """Return InUse if an item has children; the failure itself if its version is another one."""
-    found = failed.found
-    count = getattr(found, f"{children[:-1]}_count", 0)
-    if not count:
-        return failed
-    return InUse(f"This {kind} has {count} {children}; delete them first.", item=failed.item)
