@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, Limit
-
+from .counted_period import CountedPeriod
 from .meter import Meter, Settlement
 
 #: The first character of a hold's attribute name.
@@ -68,28 +67,8 @@ def expired_holds(used: int, now: int, lacking: int) -> list[Hold]:
 
 
 @dataclass(frozen=True, slots=True)
-class Concurrency:
+class Concurrency(CountedPeriod):
     """A limit on tokens that are in use."""
-
-    limit: Limit
-    used: str
-    consumed: str
-    length: int
-    depth: int
-    price: int = 1
-    splits: bool = False
-    turns: bool = False
-
-    @classmethod
-    def of(cls, limit: Limit) -> Concurrency:
-        """Return the meter of a concurrency limit."""
-        return cls(
-            limit=limit,
-            used=f"used_{limit.name}",
-            consumed=f"consumed_{limit.name}",
-            length=limit.period_seconds * MICROSECONDS,
-            depth=limit.capacity * MILLI,
-        )
 
     def hold(self, name: str, amount: int, now: int) -> Hold:
         """Return the hold of a lease that begins, or is extended, now."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, Limit
-
+from .counted_period import CountedPeriod
 from .meter import Meter, Settlement
 
 #: Above every number of credits; with the start it has at most 38 digits until the year 9999.
@@ -17,28 +16,8 @@ _START = 10**20
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Session(CountedPeriod):
     """A limit with so many tokens in each session."""
-
-    limit: Limit
-    used: str
-    consumed: str
-    length: int
-    depth: int
-    price: int = 1
-    splits: bool = False
-    turns: bool = False
-
-    @classmethod
-    def of(cls, limit: Limit) -> Session:
-        """Return the meter of a session."""
-        return cls(
-            limit=limit,
-            used=f"used_{limit.name}",
-            consumed=f"consumed_{limit.name}",
-            length=limit.period_seconds * MICROSECONDS,
-            depth=limit.capacity * MILLI,
-        )
 
     def full(self, now: int) -> int:
         """Return the highest `used` of a session that is over."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, Limit
-
+from .counted_period import CountedPeriod
 from .meter import Meter, Settlement
 
 #: Above every number of credits; with the window it has at most 38 digits until the year 9999.
@@ -38,28 +37,10 @@ def _counts(used: int) -> _Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class SlidingWindow:
+class SlidingWindow(CountedPeriod):
     """A limit on the weighted tokens of two windows."""
 
-    limit: Limit
-    used: str
-    consumed: str
-    length: int
-    depth: int
-    price: int = 1
-    splits: bool = False
     turns: bool = True
-
-    @classmethod
-    def of(cls, limit: Limit) -> SlidingWindow:
-        """Return the meter of a sliding window."""
-        return cls(
-            limit=limit,
-            used=f"used_{limit.name}",
-            consumed=f"consumed_{limit.name}",
-            length=limit.period_seconds * MICROSECONDS,
-            depth=limit.capacity * MILLI,
-        )
 
     def full(self, now: int) -> int:
         """Return the line: at or below it, neither this window nor the one before was used."""
