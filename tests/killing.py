@@ -51,10 +51,10 @@ class Program:
         assert len(lines) >= count, f"the program ended with {self.process.returncode}: {lines}"
         return lines
 
-    def release(self) -> None:
-        """Let a program that waits in `step` go on to the next one."""
+    def release(self, threads: int = 1) -> None:
+        """Let a program that waits in `step` go on to the next one, or several threads that wait there."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
+        self.process.stdin.write(b"\n" * threads)
         self.process.stdin.flush()
 
     def kill(self) -> list[str]:
@@ -75,6 +75,7 @@ def tell(line: str) -> None:
 
 
 def step(line: str) -> None:
-    """Report a line, and wait until the test releases the program."""
+    """Report a line, and wait until the test releases the program; several threads may wait at once."""
     tell(line)
-    sys.stdin.readline()
+    # Not sys.stdin: a thread that reads two releases at once keeps the one of the other thread.
+    os.read(0, 1)

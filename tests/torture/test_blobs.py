@@ -14,9 +14,9 @@ from tests.killing import Start
 from tests.waiting import jitter
 
 from .librarian import BOOKS, GRACE, TEXTS, Book, age, opened, shelf, text_of
-from .size import LIMIT_SECONDS, LONG, SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
-ROUNDS = amount(4, 200)
+ROUNDS = amount(3, 200)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 TEXT_SET = {text_of(number) for number in range(TEXTS)}
@@ -34,9 +34,6 @@ def check(file: Path, folder: Path) -> set[str]:
     return used
 
 
-@pytest.mark.skipif(
-    not LONG, reason="runs with TORTURE=long: for some seeds one program waits for the other without end"
-)
 def test_no_text_in_use_is_lost_to_kill_9(tmp_path: Path, start: Start) -> None:
     file, folder = tmp_path / "library.db", tmp_path / "texts"
     dice = random.Random(SEED)
