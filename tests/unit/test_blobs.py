@@ -201,6 +201,28 @@ def test_an_object_that_is_touched_during_a_killed_deletion_is_kept(tmp_path: Pa
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["a"]
 
 
+def test_of_two_deletions_at_once_one_leaves_the_object_to_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = FolderStorage(tmp_path)
+    storage.put("t/a", b"x", None)
+    os.utime(tmp_path / "t" / "a", (OLD, OLD))
+    unlink = Path.unlink
+    second = []
+
+    def stopped(path: Path, missing_ok: bool = False) -> None:
+        # The first deletion has checked the file; a second one comes, then a writer.
+        monkeypatch.setattr(Path, "unlink", unlink)
+        second.append(storage.delete("t/a", unless_modified_after=BETWEEN))
+        assert storage.touch("t/a", None)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", stopped)
+    assert not storage.delete("t/a", unless_modified_after=BETWEEN)
+    assert second == [False]
+    assert storage.get("t/a") == b"x"
+
+
 def test_files_of_killed_writers_are_removed_after_a_week(tmp_path: Path) -> None:
     storage = FolderStorage(tmp_path)
     storage.put("a", b"x", None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from solotable._entities.declare.field_storage import StoredObject
 from solotable.errors import DataError
 
 from .blocking import BlockingStorage
+
+if sys.platform != "win32":
+    import fcntl
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_%~-]+(/[A-Za-z0-9_%~-]+)*")
 #: Files that are being written or deleted; no object has such a name.
@@ -31,6 +35,9 @@ class FolderStorage(BlockingStorage):
     A file is written beside its place, synced and renamed, so that a reader never sees a part of it. A file
     is renamed before it is deleted. What a process leaves that is killed in between, the next `list` finds
     or removes. The media type is not stored; the item has it.
+
+    No operation waits for another process. Two processes do not delete the same file at once: the second one
+    leaves it to the first.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -78,21 +85,11 @@ class FolderStorage(BlockingStorage):
     def delete(self, name: str, *, unless_modified_after: datetime) -> bool:
         """Delete an object unless it was stored or touched after a time; return whether it was deleted."""
         path, limit = self._path(name), unless_modified_after.timestamp()
-        aside = _deleted(path)
-        # Without the first file, a deletion was killed after it had renamed it.
-        with suppress(FileNotFoundError):
-            if path.stat().st_mtime > limit:
-                return False
-            path.replace(aside)
-        try:
-            # Check again under the other name, at which a writer does not set the time.
-            if aside.stat().st_mtime > limit:
-                aside.replace(path)
-                return False
-            aside.unlink()
-        except FileNotFoundError:
-            return False
-        return True
+        # Under the second name, a deletion was killed after it had renamed the file.
+        for found in (path, _deleted(path)):
+            with suppress(FileNotFoundError), _deletion_lock(found) as is_locked:
+                return is_locked and _delete_aside(path, limit)
+        return False
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose names start with a prefix, which is empty or ends with a slash."""
@@ -132,6 +129,47 @@ def _beside(path: Path) -> Path:
 
 def _deleted(path: Path) -> Path:
     return path.with_name(f"{_TEMPORARY}{path.name}{_DELETED}")
+
+
+def _delete_aside(path: Path, limit: float) -> bool:
+    """Rename a file and delete it, unless it is newer than a limit; return whether it was deleted."""
+    aside = _deleted(path)
+    with suppress(FileNotFoundError):
+        if path.stat().st_mtime > limit:
+            return False
+        path.replace(aside)
+    try:
+        # Check again under the other name, at which a writer does not set the time.
+        if aside.stat().st_mtime > limit:
+            aside.replace(path)
+            return False
+        aside.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+@contextmanager
+def _deletion_lock(path: Path) -> Iterator[bool]:
+    """Yield whether this process may delete a file; raise FileNotFoundError if it does not exist.
+
+    With two deletions at once, one could delete under the second name what a writer has touched since the
+    other checked it. The lock is on the file itself, under either name; the kernel releases it with the
+    process.
+    """
+    if sys.platform == "win32":
+        yield True  # Windows cannot rename a file that is open.
+        return
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        is_locked = True
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_locked = False
+        yield is_locked
+    finally:
+        os.close(opened)
 
 
 def _sync_folder(folder: Path) -> None:
