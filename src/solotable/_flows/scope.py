@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -138,17 +138,22 @@ class Scope:
 
     def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
         """Return `admit` for the items of one page, with the checks of the entity done once."""
-        may_hide = plan.deletion is not None or plan.ttl is not None
-        if may_hide or (plan.tenant is not None and not self.admin):
-            return partial(self.admit, plan)
         tag, ours, load = plan.table.internal_tag, plan.tag_value, plan.decode
-        check = plan.key_check
+        check, may_hide = plan.key_check, plan.deletion is not None or plan.ttl is not None
+        field, tenant = None if self.admin else plan.tenant, self.tenant
 
         def admit(item: Item) -> Any:
-            # The check of `admit`, without its calls.
+            # The checks of `admit`, without its calls.
             try:
-                if item.get(tag) == ours and (check is None or check(item)):
-                    return load(item, STORED)
+                if (
+                    item.get(tag) == ours
+                    and (check is None or check(item))
+                    and not (may_hide and self.is_hidden(plan, item))
+                ):
+                    entity = load(item, STORED)
+                    if field is not None and not _is_exactly(entity.__dict__.get(field), tenant):
+                        self.check_tenant(plan, entity)
+                    return entity
             except KeyError:
                 pass
             return self.admit(plan, item)
@@ -289,6 +294,10 @@ def unknown_entity(table: Table, item: Item) -> UnknownEntity:
         tag=tag,
         item=item,
     )
+
+
+def _is_exactly(value: object, tenant: str | None) -> bool:
+    return value.__class__ is str and value == tenant
 
 
 def _exact(tenant: Any) -> Any:

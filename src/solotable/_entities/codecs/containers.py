@@ -99,7 +99,7 @@ def list_codec(site: FieldSite, member: Codec, *, container: type) -> Codec:
             members = value["L"]
         except KeyError:
             raise wrong_type(site, value, "L") from None
-        return [decode_member(member) for member in members]
+        return [decode_member(member) for member in members] if members else []
 
     if container is tuple:
         return Codec("L", encode, lambda value: tuple(decode(value)))

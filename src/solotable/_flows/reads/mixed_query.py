@@ -8,9 +8,11 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from operator import ge, gt, le, lt
 from typing import Any
 
+from solotable._entities.declare.recognition import tag_of
 from solotable._entities.keys.bounds import order_of
 from solotable._entities.patterns.query import Query
 from solotable._expressions.ast import KeyTerm
@@ -30,10 +32,15 @@ class MixedPart:
 
     def has(self, item: Item) -> bool:
         """Return whether an item that the request returned is in the range and meets the filter."""
+        for term in self.within:
+            if not _meets(term, item):
+                return False
         condition = self.query.filter
-        return all(_meets(term, item) for term in self.within) and (
-            condition is None or evaluate(condition, item)
-        )
+        return condition is None or evaluate(condition, item)
+
+
+#: Whether a part has an item, and how the part decodes it.
+_Reader = tuple[Callable[[Item], bool], Callable[[Item], Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +49,49 @@ class MixedRead:
 
     parts: tuple[MixedPart, ...]
 
-    def entity_of(self, scope: Scope, item: Item, whole: Item) -> Any:
-        """Decode an item to its class; None if it is in no part. `item` is what the request returned."""
-        for part in self.parts:
-            if part.has(item) and (entity := scope.admit(part.query.plan, whole)) is not None:
-                return entity
-        return None
+    def admit_page(self, scope: Scope) -> Callable[[Item, Item], Any]:
+        """Return the function that decodes the items of one page to their classes.
+
+        Its arguments are the item that the request returned, and the whole item. It returns None for an item
+        that is in no part.
+        """
+        table = self.parts[0].query.plan.table
+        readers: list[_Reader] = [
+            (_range_check(part), scope.admit_page(part.query.plan)) for part in self.parts
+        ]
+        by_tag: dict[str, list[_Reader]] = {}
+
+        def find(whole: Item) -> list[_Reader]:
+            """Return the parts that read the entity of an item; all of them if its tag does not decide."""
+            tag = None if table.tag is None else tag_of(table, whole)
+            plan = None if tag is None else table.plans.get(tag)
+            if tag is None or plan is None:
+                return readers
+            covers = [part.query.plan.covers(plan) for part in self.parts]
+            by_tag[tag] = list(compress(readers, covers))
+            return by_tag[tag]
+
+        def admit(item: Item, whole: Item) -> Any:
+            try:
+                found = by_tag[whole[table.internal_tag]["S"]]
+            except KeyError:
+                found = find(whole)
+            for has, decode in found:
+                if has(item) and (entity := decode(whole)) is not None:
+                    return entity
+            return None
+
+        return admit
+
+
+def _range_check(part: MixedPart) -> Callable[[Item], bool]:
+    """Return `part.has`, or a faster function for the commonest range: a prefix, and no filter."""
+    if len(part.within) == 1 and part.query.filter is None:
+        term = part.within[0]
+        if term.operator == "begins_with" and "S" in term.values[0]:
+            name, prefix = term.name, term.values[0]["S"]
+            return lambda item: item.get(name, {}).get("S", "").startswith(prefix)
+    return part.has
 
 
 def _meets(term: KeyTerm, item: Item) -> bool:
@@ -55,10 +99,10 @@ def _meets(term: KeyTerm, item: Item) -> bool:
     if value is None or value.keys() != term.values[0].keys():
         return False
     if term.operator == "begins_with":
-        given, prefix = (
-            each["S"].encode() if "S" in each else b64decode(each["B"]) for each in (value, term.values[0])
-        )
-        return bool(given.startswith(prefix))
+        if "S" in value:
+            return bool(value["S"].startswith(term.values[0]["S"]))
+        given, prefix = (b64decode(each["B"]) for each in (value, term.values[0]))
+        return given.startswith(prefix)
     if term.operator == "BETWEEN":
         low, high = map(order_of, term.values)
         return bool(low <= order_of(value) <= high)

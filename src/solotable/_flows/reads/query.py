@@ -267,9 +267,9 @@ def _decode_rows(
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
     if prepared.mixed_read is not None:
-        entity_of = prepared.mixed_read.entity_of
+        entity_of = prepared.mixed_read.admit_page(scope)
         pairs = zip(items, whole, strict=True)
-        found = [None if item is None else entity_of(scope, row, item) for row, item in pairs]
+        found = [None if item is None else entity_of(row, item) for row, item in pairs]
     else:
         row_of = (
             scope.admit_page(plan) if query.view is None else partial(admit_view, scope, query.view, plan)

@@ -7,13 +7,13 @@ survey hides it at once; a purge removes it with its parts after the grace perio
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from solotable import ANY, AsyncStore, AsyncTransaction, Page
 from solotable.errors import NotFound, SolotableError, VersionConflict
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.access import Access, SurveyRole
-from solotable.systems.surveys.entities.surveys import SurveyMeta, SurveySummary
+from solotable.systems.surveys.entities.surveys import Part, SurveyMeta, SurveySummary
 from solotable.systems.surveys.services.drafts import SurveyDraft, SurveyPatch
 
 from .tree import SurveyTree, build_tree
@@ -45,15 +45,12 @@ class Surveys:
     async def whole(self, survey_id: str, *, consistent: bool = False) -> SurveyTree:
         """Return a survey with all its parts, in order, however many pages they take (S4.22)."""
         query = SurveyMeta.whole(survey_id)
-        survey, parts = None, []
-        async for each in self._store.all(query.consistent() if consistent else query):
-            if isinstance(each, SurveyMeta):
-                survey = each
-            else:
-                parts.append(each)
-        if survey is None:
+        found = [each async for each in self._store.all(query.consistent() if consistent else query)]
+        # The metadata sorts before all parts.
+        survey = found[0] if found else None
+        if not isinstance(survey, SurveyMeta):
             raise NotFound(f"Survey {survey_id!r} not found.")
-        return build_tree(survey, parts)
+        return build_tree(survey, cast(list[Part], found[1:]))
 
     async def list(self, *, limit: int = 100, cursor: str | None = None) -> Page[SurveySummary]:
         """Return the surveys of the tenant, newest first: metadata only (Q3, S4.38)."""

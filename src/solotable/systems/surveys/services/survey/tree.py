@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from solotable.systems.surveys.entities.surveys import (
     Part,
@@ -72,23 +73,23 @@ def build_tree(survey: SurveyMeta, parts: Iterable[Part]) -> SurveyTree:
     components: defaultdict[str, list[SurveyComponent]] = defaultdict(list)
     for part in parts:
         match part:
-            case SurveySection():
-                sections[part.section_id] = SectionNode(part)
-            case SurveyElement():
-                elements[part.element_id] = ElementNode(part)
             case SurveyComponent():
                 components[part.element_id].append(part)
+            case SurveyElement():
+                elements[part.element_id] = ElementNode(part)
+            case SurveySection():
+                sections[part.section_id] = SectionNode(part)
     for element_id, found in components.items():
-        found.sort(key=lambda each: (each.order, each.component_id))
+        found.sort(key=attrgetter("order", "component_id"))
         if element_id in elements:
             elements[element_id].components = found
         else:
             tree.orphans.extend(found)
-    for node in sorted(elements.values(), key=lambda each: (each.element.order, each.element.element_id)):
+    for node in sorted(elements.values(), key=attrgetter("element.order", "element.element_id")):
         if node.element.section_id in sections:
             sections[node.element.section_id].elements.append(node)
         else:
             tree.orphans.append(node.element)
             tree.orphans.extend(node.components)
-    tree.sections = sorted(sections.values(), key=lambda each: (each.section.order, each.section.section_id))
+    tree.sections = sorted(sections.values(), key=attrgetter("section.order", "section.section_id"))
     return tree
