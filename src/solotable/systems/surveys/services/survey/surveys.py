@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from solotable import ANY, AsyncStore, AsyncTransaction, Page
 from solotable.errors import NotFound, SolotableError, VersionConflict
+from solotable.flow import arun, query, scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.access import Access, SurveyRole
 from solotable.systems.surveys.entities.surveys import Part, SurveyMeta, SurveySummary
@@ -44,8 +45,9 @@ class Surveys:
 
     async def whole(self, survey_id: str, *, consistent: bool = False) -> SurveyTree:
         """Return a survey with all its parts, in order, however many pages they take (S4.22)."""
-        query = SurveyMeta.whole(survey_id)
-        found = [each async for each in self._store.all(query.consistent() if consistent else query)]
+        pattern = SurveyMeta.whole(survey_id)
+        read = query(scope_of(self._store), pattern.consistent() if consistent else pattern)
+        found = await arun(read, self._store)
         # The metadata sorts before all parts.
         survey = found[0] if found else None
         if not isinstance(survey, SurveyMeta):
