@@ -17,6 +17,9 @@ from bench.models import compare as models
 from bench.models import imports
 from bench.patterns import puts as patterns
 from bench.systems import cms, limiter, limiter_crowd
+from bench.systems.surveys import compare as surveys
+from bench.systems.surveys import granular_layout, old_layout, whole_survey, workload
+from bench.systems.surveys import tables as survey_tables
 from bench.wire import peers
 from bench.wire import race as wire
 from bench.wire.load import CONNECTIONS, generator_name
@@ -252,6 +255,38 @@ def run_crowd(chosen: argparse.Namespace, _folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_surveys(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Surveys as granular items beside one JSON document each, in eight tables."""
+    print(f"surveys: {granular_layout.INDEXES} indexes of ours, {old_layout.INDEXES} of the old layout")
+    say(survey_tables.load_lines())
+    sizes: dict[str, Any] = {}
+    savings: dict[tuple[str, str], dict[str, float] | None] = {}
+    with surveys.places(folder) as (places, missing):
+        for size in (workload.TINY,) if chosen.quick else workload.SIZES:
+            sizes[size.name] = {"parts": size.parts, "surveys": size.surveys, "places": {}}
+            for place, url in places.items():
+                print(f"{size.name} surveys of {size.parts} parts, {place}", flush=True)
+                found = surveys.measure(url, size, rounds=2 if chosen.quick else 15)
+                say(survey_tables.text_table(found))
+                sizes[size.name]["places"][place] = found
+                savings[size.name, place] = survey_tables.savings(found)
+    say([f"  missing: {name}: {why}" for name, why in missing.items()])
+    print("a complete survey of 30 sections, 150 elements and 400 components: ms of CPU")
+    whole = whole_survey.measure(folder, workload.FULL, rounds=3 if chosen.quick else 40)
+    say(
+        f"  {place:<10}{each['engine']:>8.1f} engine{each['service']:>8.1f} service, "
+        f"{each['requests']:g} requests"
+        for place, each in whole.items()
+    )
+    verdicts = limits.survey_verdicts(savings, whole)
+    facts: dict[str, Any] = {"missing": missing, "prices": workload.prices()}
+    facts |= {"surveyors": workload.SURVEYORS, "days_a_month": workload.DAYS_A_MONTH}
+    facts |= {"load_a_day": workload.LOAD}
+    figures = {"sizes": sizes, "complete survey": whole}
+    keep(chosen, "surveys", report.record("surveys, old layout and ours", figures, verdicts, **facts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -268,6 +303,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "cms": run_cms,
     "limiter": run_limiter,
     "crowd": run_crowd,
+    "surveys": run_surveys,
 }
 
 

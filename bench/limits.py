@@ -34,6 +34,9 @@ COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
 START_SECONDS_LIMIT = 0.5
 #: Pages through HTTP, as a share of a constant's rate.
 CMS_SHARE_LIMIT = 0.5
+#: Surveys: what the written design claims beside the layout before, and times the engine's own Query.
+SURVEY_CLAIMS = {"cost": 0.40, "writes": 0.70, "queries": 0.50}
+WHOLE_SURVEY_LIMIT = 2.0
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
@@ -267,6 +270,31 @@ def cms_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
                 good=None if share is None else share >= CMS_SHARE_LIMIT,
             )
         )
+    return verdicts
+
+
+def survey_verdicts(
+    savings: Mapping[tuple[str, str], Mapping[str, float] | None],
+    whole: Mapping[str, Mapping[str, float]],
+) -> list[Verdict]:
+    """Judge the claims by size and place, and a complete survey beside the engine's own Query."""
+    verdicts = []
+    for (size, place), found in savings.items():
+        for claim, least in SURVEY_CLAIMS.items():
+            share = None if found is None else found[claim]
+            # Savings of dollars are fewer of them, and faster is more in the same time.
+            sign = -1 if claim == "cost" else 1
+            verdicts.append(
+                _judge(
+                    what=f"{claim}, {size} survey, {place}",
+                    limit=f"claim: {sign * least:+.0%}",
+                    shown="the old layout fails" if share is None else f"{sign * share:+.0%}",
+                    good=None if share is None else share >= least,
+                )
+            )
+    for place, each in whole.items():
+        ratio = each["service"] / each["engine"]
+        verdicts.append(_most(f"complete survey, {place}", ratio, WHOLE_SURVEY_LIMIT, "the engine's Query"))
     return verdicts
 
 

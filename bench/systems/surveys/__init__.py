@@ -1,0 +1,1 @@
+"""Surveys as granular items beside the layout before: requests, units, dollars and latency."""
