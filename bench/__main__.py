@@ -266,7 +266,7 @@ def run_surveys(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
             sizes[size.name] = {"parts": size.parts, "surveys": size.surveys, "places": {}}
             for place, url in places.items():
                 print(f"{size.name} surveys of {size.parts} parts, {place}", flush=True)
-                found = surveys.measure(url, size, rounds=2 if chosen.quick else 15)
+                found = surveys.measure(url, size, rounds=2 if chosen.quick else 11)
                 say(survey_tables.text_table(found))
                 sizes[size.name]["places"][place] = found
                 savings[size.name, place] = survey_tables.savings(found)

@@ -283,12 +283,12 @@ def survey_verdicts(
         for claim, least in SURVEY_CLAIMS.items():
             share = None if found is None else found[claim]
             # Savings of dollars are fewer of them, and faster is more in the same time.
-            sign = -1 if claim == "cost" else 1
+            sign, form = (-1, "+.1%") if claim == "cost" else (1, "+.0%")
             verdicts.append(
                 _judge(
                     what=f"{claim}, {size} survey, {place}",
                     limit=f"claim: {sign * least:+.0%}",
-                    shown="the old layout fails" if share is None else f"{sign * share:+.0%}",
+                    shown="the old layout fails" if share is None else format(sign * share, form),
                     good=None if share is None else share >= least,
                 )
             )

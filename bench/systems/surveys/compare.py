@@ -103,7 +103,10 @@ async def _measure(url: Callable[[], str], size: Size, rounds: int) -> dict[str,
                 for name, contender in contenders.items():
                     taken[name].append(await _seconds(contender, operation, call))
             for name, contender in contenders.items():
-                contender.figures[operation]["p50_ms"] = statistics.median(taken[name]) * 1e3
+                contender.figures[operation] |= {
+                    "p50_ms": statistics.median(taken[name]) * 1e3,
+                    "best_ms": min(taken[name]) * 1e3,
+                }
     return found
 
 

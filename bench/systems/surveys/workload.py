@@ -60,10 +60,10 @@ class Size:
 
 
 SIZES = (
-    Size(name="small", sections=5, elements=15, components=30, surveys=10),
-    Size(name="typical", sections=12, elements=50, components=110, surveys=10),
-    Size(name="full", sections=30, elements=150, components=400, surveys=3),
-    Size(name="long notes", sections=30, elements=150, components=400, surveys=2, sentences=10),
+    Size(name="small", sections=5, elements=15, components=30, surveys=6),
+    Size(name="typical", sections=12, elements=50, components=110, surveys=6),
+    Size(name="full", sections=30, elements=150, components=400, surveys=2),
+    Size(name="long notes", sections=30, elements=150, components=400, surveys=1, sentences=10),
 )
 TINY = Size(name="tiny", sections=2, elements=4, components=25, surveys=3, library=4, phrases=4, images=3)
 FULL = next(size for size in SIZES if size.name == "full")
