@@ -321,3 +321,138 @@ def test_another_kind_ends_every_hold_also_one_with_the_same_sum(place: Place) -
     second.__exit__(None, None, None)
     assert hold(ours).limited
     assert ours.available("u", "r")["jobs"] == 2
+
+
+OTHERS = [Limit.per_minute("rpm", 100)]
+
+
+def test_holds_outlive_calls_whose_limits_lack_their_limit(place: Place, mode: str) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    with ours.acquire("u", "r", {"jobs": 2}) as lease:
+        for limits in (OTHERS, [Limit.per_hour("rph", 10), *OTHERS]):
+            with other.acquire("u", "r", {"rpm": 1}, limits=limits):
+                pass
+        assert other.available("u", "r")["jobs"] == 1
+        with pytest.raises(RateLimitExceeded):
+            hold(other, 2)
+        hold(other, 1)
+        with other.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+            place.clock.seconds += 45
+            lease.extend()
+        place.clock.seconds += 45
+        # The lease that was not extended has expired.
+        assert other.available("u", "r")["jobs"] == 1
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_hold_ends_with_its_lease_while_the_bucket_has_other_limits(
+    place: Place, mode: str, fails: bool
+) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    try:
+        with ours.acquire("u", "r", {"jobs": 2, "rpm": 1}):
+            hold(other, 1)
+            with other.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+                pass
+            if fails:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    (item,) = place.raw("Bucket")
+    assert (item["used_jobs"]["N"], holds(place)) == ("1000", 1)
+    assert other.available("u", "r")["jobs"] == 2
+
+
+def test_a_limit_that_was_removed_and_set_again_has_its_holds(place: Place, mode: str) -> None:
+    ours = either(place, mode, cache_seconds=0, remember_rejections=0)
+    ours.set_limits([JOBS, *OTHERS], entity="u", resource="r")
+    with ours.acquire("u", "r", {"jobs": 3}):
+        ours.set_limits(OTHERS, entity="u", resource="r")
+        with ours.acquire("u", "r", {"rpm": 1}):
+            pass
+        ours.set_limits([JOBS, *OTHERS], entity="u", resource="r")
+        with pytest.raises(RateLimitExceeded), ours.acquire("u", "r", {"jobs": 1}):
+            pass
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+def test_holds_that_expired_are_gone_with_their_limit(place: Place, mode: str) -> None:
+    ours = jobs(place, mode)
+    hold(ours, 2)
+    place.clock.seconds += 61
+    with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+        (item,) = place.raw("Bucket")
+    assert holds(place) == 0
+    assert not item.keys() & {"past", "used_jobs"}
+
+
+def test_a_bucket_with_holds_of_a_limit_that_it_lacks_is_not_split(place: Place) -> None:
+    place.clock.seconds += 0.5
+    ours = Limiter(place.db, ACME, limits=[JOBS, *OTHERS], shard_above=10, remember_rejections=0)
+    limits = [Limit.per_second("rps", 10_000)]
+    lease = hold(ours, 2)
+    for _ in range(40):
+        place.clock.seconds += 0.05
+        with ours.acquire("u", "r", {"rps": 1}, limits=limits):
+            pass
+    assert len(place.raw("Bucket")) == 1
+    lease.__exit__(None, None, None)
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+def test_a_lost_release_under_other_limits_counts_once(place: Place) -> None:
+    faults = Faults()
+    engine = FaultyEngine(place.watched, faults)
+    place.db = Database(engine, place.db.scope)
+    ours = jobs(place, "sync")
+    hold(ours, 1)
+    with ours.acquire("u", "r", {"jobs": 1}):
+        with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+            pass
+        faults.timeout("UpdateItem", applied=True, times=1)
+    assert ours.available("u", "r")["jobs"] == 2
+    assert holds(place) == 1
+
+
+@pytest.mark.parametrize("number", [150, 320])
+def test_more_holds_may_expire_than_one_write_removes(place: Place, number: int) -> None:
+    limit = Limit.concurrency("jobs", number, 60)
+    ours = Limiter(place.db, ACME, limits=[limit, *OTHERS], remember_rejections=0)
+    with_many_holds(place, ours, number)
+    with pytest.raises(RateLimitExceeded), ours.acquire("u", "r", {"jobs": 1}):
+        pass
+    place.clock.seconds += 61
+    assert ours.time_until("u", "r", {"jobs": number}) == 0
+    with ours.acquire("u", "r", {"jobs": number}):
+        assert ours.available("u", "r")["jobs"] == 0
+        assert holds(place) <= 100
+    assert ours.available("u", "r")["jobs"] == number
+
+
+@pytest.mark.parametrize("seconds", [0, 61])
+def test_a_limit_with_many_holds_changes_its_kind_or_goes(place: Place, seconds: int) -> None:
+    number = 620
+    limit = Limit.concurrency("jobs", number, 60)
+    ours = Limiter(place.db, ACME, limits=[limit, *OTHERS], remember_rejections=0)
+    with_many_holds(place, ours, number)
+    place.clock.seconds += seconds
+    with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+        assert holds(place) == (0 if seconds else number)
+    with ours.acquire("u", "r", {"jobs": 1}, limits=[Limit.per_minute("jobs", 3)]):
+        assert holds(place) == 0
+
+
+def with_many_holds(place: Place, ours: Limiter, number: int) -> None:
+    """Give a bucket so many leases, as so many processes that die."""
+    with ours.acquire("u", "r", {"rpm": 1}):
+        pass
+    (item,) = place.raw("Bucket")
+    key = {name: item[name] for name in ("PK", "SK")}
+    value = (now(place) + 60 * SECOND) * 10**16 + 1000
+    for first in range(0, number, 50):
+        update = ItemUpdate().add("used_jobs", 50_000 if first + 50 <= number else number % 50 * 1000)
+        for each in range(first, min(number, first + 50)):
+            update.set(f"+jobs:{each:08x}", value)
+        place.engine.handle(UpdateItem(table=place.table, key=key, update=update.build()))
+    ours.context.writer.cache.clear()

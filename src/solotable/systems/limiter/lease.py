@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
@@ -22,13 +23,13 @@ from solotable.errors import DataError, SolotableError
 from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
-from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
+from .admin.limits import MICROSECONDS, MILLI, Amount, Limit, amounts_by_limit, in_tokens
 from .buckets.acquire import (
     Grant,
     LimiterContext,
     acquire,
     adjust,
-    extend_holds,
+    extend,
     give_back,
     merge,
     release_holds,
@@ -285,10 +286,11 @@ class LeaseState:
         if is_held:
             yield from release_holds(self._context.writer, self._grants)
 
-    def _extend(self) -> Flow[None]:
+    def _extend(self) -> Flow[datetime | None]:
         if not self._is_open:
             raise LeaseExpired
-        return extend_holds(self._context.writer, self._grants)
+        expires = yield from extend(self._context.writer, self._grants)
+        return None if expires is None else datetime.fromtimestamp(expires / MICROSECONDS, UTC)
 
     def _not_settled(self, error: SolotableError, cause: BaseException | None) -> None:
         """Note a failed settlement on the exception of the block; without one, allow or raise it."""
@@ -359,9 +361,12 @@ class Lease(LeaseState):
             except SolotableError as error:
                 self._allow(error)
 
-    def extend(self) -> None:
-        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
-        run(self._extend(), self._engine)
+    def extend(self) -> datetime | None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired.
+
+        Return when the first of them expires; None without concurrency limits.
+        """
+        return run(self._extend(), self._engine)
 
 
 class AsyncLease(LeaseState):
@@ -409,9 +414,12 @@ class AsyncLease(LeaseState):
             except SolotableError as error:
                 self._allow(error)
 
-    async def extend(self) -> None:
-        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
-        await self._finish(self._extend())
+    async def extend(self) -> datetime | None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired.
+
+        Return when the first of them expires; None without concurrency limits.
+        """
+        return await self._finish(self._extend())
 
     def _await(self, result: Any) -> None:
         if inspect.isawaitable(result):

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solotable.errors import ConditionFailed, SolotableError
+from solotable.errors import SolotableError
 from solotable.flow import Flow
-from solotable.flow.conditions import all_of, exists
-from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit
 from solotable.systems.limiter.errors import (
     EntityDenied,
@@ -30,8 +28,16 @@ from solotable.systems.limiter.records import record
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
-from .flat_update import FlatUpdate
-from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, settle, take
+from .shards import (
+    TakenTokens,
+    charge_one,
+    extend_holds,
+    plan_settlement,
+    read_shards,
+    read_whole,
+    settle,
+    take,
+)
 from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
 
@@ -236,25 +242,19 @@ def release_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
         yield from settle(writer, taken, dict.fromkeys(held, -MOST_TOKENS * MILLI))
 
 
-def extend_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
-    """Extend the holds of a lease to their whole time from now; raise LeaseExpired if one was removed."""
+def extend(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[int | None]:
+    """Extend the holds of a lease to their whole time from now, or raise LeaseExpired if one has ended.
+
+    Return when the first of them expires, in microseconds; None without concurrency limits.
+    """
+    first: int | None = None
     for taken in _with_holds(grants):
-        update, terms, charge = FlatUpdate(), [], taken.charge
-        for name, meter in charge.rules.held.items():
-            if name in charge.amounts:
-                hold = meter.hold(charge.hold, charge.amounts[name], writer.now())
-                update.set(*hold)
-                terms.append(exists(hold.attribute))
-        try:
-            yield UpdateItem(
-                table=writer.table,
-                key=writer.key(taken.bucket, 0),
-                update=update.build(),
-                condition=all_of(*terms),
-            )
-        except ConditionFailed:
-            raise LeaseExpired from None
-        taken.bucket.forget(0)
+        names = taken.charge.rules.held.keys() & taken.charge.amounts.keys()
+        expires = yield from extend_holds(writer, taken.bucket, taken.shards[0], taken.charge.hold, names)
+        if expires is None:
+            raise LeaseExpired
+        first = expires if first is None else min(first, expires)
+    return first
 
 
 def _with_holds(grants: Sequence[Grant]) -> list[TakenTokens]:

@@ -113,7 +113,7 @@ def headers_of(statuses: Iterable[LimitStatus], style: HeaderStyle = "both") -> 
 
     Each limit has its name. In RateLimit the tightest is first, and X-RateLimit-Limit without a name is that
     one's; RateLimit-Policy keeps its order, as it has to stay the same (section 3). A limit in shadow mode is
-    not shown. An entity is never named, so there is no `pk`.
+    not shown. An entity is never named, so `pk` is left out.
     """
     found: dict[str, LimitStatus] = {}
     for status in statuses if style != "none" else ():

@@ -79,7 +79,7 @@ def _rebalance(
     written = (state.writes - sample.writes) * MICROSECONDS
     if written > shard_above * passed:
         bucket.samples[shard] = RateSample(state.seen, state.writes, state.level)
-        may_split = state.level < writer.highest_level and charge.rules.splits
+        may_split = state.level < writer.highest_level and charge.rules.splits and not state.has_hold()
         if may_split and has_headroom(charge, state.level + 1):
             yield from split(writer, bucket, shard, state)
     elif passed >= (_MERGE_MICROSECONDS if state.level else _SPLIT_MICROSECONDS):
