@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from solotable import AsyncDatabase, Database
 from solotable._connect import over, to_async
 from solotable.engines import sqlite
-from solotable.errors import OutcomeUnknown
+from solotable.errors import OutcomeUnknown, VersionConflict
 from solotable.flow import ItemUpdate
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter import (
@@ -125,7 +126,7 @@ def test_a_lease_is_extended(place: Place, mode: str) -> None:
     with ours.acquire("u", "r", {"jobs": 3}) as lease:
         for _ in range(3):
             place.clock.seconds += 45
-            lease.extend()
+            assert lease.extend() == instant(place, 60)
             with pytest.raises(RateLimitExceeded):
                 hold(other)
         place.clock.seconds += 61
@@ -209,6 +210,49 @@ def test_a_stored_lease_holds_tokens_until_it_is_ended(place: Place, keep: bool)
     assert place.wait(ours.available("u", "r")) == {"jobs": 1, "rpm": 96}
     place.wait(leases.end(stored.lease_id, keep=keep))
     assert place.wait(ours.available("u", "r")) == {"jobs": 3, "rpm": 96 if keep else 100}
+
+
+def test_a_stored_lease_is_extended_until_what_it_holds_has_expired(place: Place) -> None:
+    long = Limit.concurrency("jobs", 3, 7200)
+    ours = AsyncLimiter(place.adb, ACME, limits=[long, Limit.per_minute("rpm", 100)])
+    leases, others = HttpLeases(place.adb, ours), HttpLeases(place.adb, AsyncLimiter(place.adb, ACME))
+    stored = place.wait(leases.acquire(AcquireRequest("u", "r", {"jobs": 2, "rpm": 4}))).lease
+    assert stored is not None
+    assert stored.held_until == instant(place, 7200)
+    # It can be ended for as long as it holds anything.
+    assert stored.expires > stored.held_until
+    place.wait(leases.adjust(stored.lease_id, {"jobs": 1}))
+    for _ in range(3):
+        place.clock.seconds += 7000
+        extended = place.wait(others.extend(stored.lease_id))
+        assert extended.held_until == instant(place, 7200)
+        assert extended.expires > extended.held_until
+        assert extended.tokens == {"jobs": 1, "rpm": 4}
+        assert place.wait(ours.available("u", "r"))["jobs"] == 2
+    with pytest.raises(VersionConflict):
+        place.wait(leases.extend(stored.lease_id, version=1))
+    place.clock.seconds += 7201
+    assert place.wait(ours.available("u", "r"))["jobs"] == 3
+    place.wait(ours.acquire("u", "r", {"jobs": 3}).__aenter__())
+    with pytest.raises(LeaseExpired):
+        place.wait(leases.extend(stored.lease_id))
+    place.wait(leases.end(stored.lease_id, keep=True))
+    with pytest.raises(LeaseExpired):
+        place.wait(leases.extend(stored.lease_id))
+    assert place.wait(ours.available("u", "r"))["jobs"] == 0
+
+
+def test_a_stored_lease_without_concurrency_limits_is_kept_for_longer(place: Place) -> None:
+    leases = HttpLeases(place.adb, AsyncLimiter(place.adb, ACME, limits=OTHERS))
+    stored = place.wait(leases.acquire(AcquireRequest("u", "r", {"rpm": 4}))).lease
+    assert stored is not None
+    place.clock.seconds += 3000
+    extended = place.wait(leases.extend(stored.lease_id))
+    assert (extended.held_until, extended.expires) == (None, stored.expires + timedelta(seconds=3000))
+
+
+def instant(place: Place, seconds: int) -> datetime:
+    return datetime.fromtimestamp((now(place) + seconds * SECOND) / SECOND, UTC)
 
 
 @pytest.mark.parametrize("applied", [True, False])

@@ -24,6 +24,7 @@ from solotable.systems.limiter.errors import (
     NoLimits,
     RateLimitExceeded,
 )
+from solotable.systems.limiter.meters.concurrency import holds_of
 from solotable.systems.limiter.records import record
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
@@ -255,6 +256,21 @@ def extend(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[int | None]:
             raise LeaseExpired
         first = expires if first is None else min(first, expires)
     return first
+
+
+def held_until(grant: Grant) -> int | None:
+    """Return when the first tokens of concurrency limits are free, in microseconds, unless it is extended."""
+    return min(
+        (
+            hold.expires
+            for taken in _with_holds([grant])
+            if taken.shard_state is not None
+            for name in taken.charge.rules.held
+            for hold in holds_of(taken.shard_state.used.get(name, 0))
+            if hold.attribute == taken.charge.rules.held[name].attribute(taken.charge.hold)
+        ),
+        default=None,
+    )
 
 
 def _with_holds(grants: Sequence[Grant]) -> list[TakenTokens]:
