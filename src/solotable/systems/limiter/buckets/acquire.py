@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from solotable.errors import SolotableError
 from solotable.flow import Flow
-from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit
+from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit, limits_of
 from solotable.systems.limiter.errors import (
     EntityDenied,
     LeaseExpired,
@@ -110,7 +110,7 @@ def acquire(
     unknown_limits: UnknownLimits = "raise",
 ) -> Flow[Grant]:
     """Take tokens from every limit of a call, or raise RateLimitExceeded and take none."""
-    given = None if limits is None else tuple(limits)
+    given = None if limits is None else limits_of(limits)
     for attempt in range(_ROUNDS):
         # Limits that are older than the bucket's are read again once; then they are final.
         found = yield from find_targets(
@@ -355,7 +355,7 @@ def check(
     context: LimiterContext, entity: str, consume: Consume, limits: Iterable[Limit] | None = None
 ) -> Flow[Decision]:
     """Return whether an acquire would be admitted now, and every limit; nothing is taken."""
-    given = None if limits is None else tuple(limits)
+    given = None if limits is None else limits_of(limits)
     try:
         statuses = yield from read_statuses(context, entity, consume, given)
     except (EntityDenied, NeverSatisfiable) as refusal:

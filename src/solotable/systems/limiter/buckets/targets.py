@@ -62,6 +62,7 @@ class LimiterContext:
     #: Names of limits that were ignored and logged lately: entity, resource and limit.
     warned: TTLCache[tuple[str, str, str], bool]
     limits: Limits = ()
+    schedule: Schedule | None = None
     on_unavailable: OnUnavailable = "block"
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     #: Called with the soft limits that a call exceeded, and with the error that shadow mode spared it.
@@ -264,8 +265,9 @@ def _sides(
 def _side(context: LimiterContext, entity: str, resource: str, effective: EffectiveLimits) -> _Side | None:
     """Return the stored limits of an entity, or those of the constructor; made once per look-up."""
     limits, revision, key = effective.limits, effective.revision, entity
-    if effective.schedule is not None:
-        limits, since = _scheduled(context.writer, entity, resource, effective.schedule)
+    schedule = context.schedule if limits is None else effective.schedule
+    if schedule is not None:
+        limits, since = _scheduled(context.writer, entity, resource, schedule)
         revision, key = max(revision, since), f"{entity}#{since}"
     found: _Side | None = effective.memo.get(key)
     if found is None:
