@@ -48,9 +48,23 @@ def has_headroom(charge: Charge, level: int) -> bool:
 
 
 def rebalance(
-    writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardState, charge: Charge
+    writer: BucketWriter,
+    bucket: CachedBucket,
+    shard: int,
+    state: ShardState,
+    charge: Charge,
+    *,
+    applied: int = 0,
+    failed: int = 0,
 ) -> Flow[None]:
-    """Split a shard that is written too often, merge one that is written seldom, finish a split."""
+    """Split a shard that is written too often, merge one that is written seldom, finish a split.
+
+    `applied` and `failed` are the writes that this process sent. DynamoDB counts a write whose condition
+    failed as any other, so a crowd that is mostly refused needs shards too.
+    """
+    if (sample := bucket.samples.get(shard)) is not None:
+        sample.applied += applied
+        sample.failed += failed
     try:
         if state.split and abs(writer.now() - state.split) > _UNFINISHED_MICROSECONDS:
             yield from finish_split(writer, bucket, shard, state)
@@ -76,7 +90,7 @@ def _rebalance(
     passed = state.seen - sample.at
     if passed < _SPLIT_MICROSECONDS:
         return
-    written = (state.writes - sample.writes) * MICROSECONDS
+    written = sample.rate(state.writes) * MICROSECONDS
     if written > shard_above * passed:
         bucket.samples[shard] = RateSample(state.seen, state.writes, state.level)
         may_split = state.level < writer.highest_level and charge.rules.splits and not state.has_hold()
