@@ -108,7 +108,7 @@ def test_l2_settlements_count_under_limits_that_other_processes_changed(processe
     processes.ask_some(processes.members[:1], "adjust", times=5, tpd=100)
     processes.ask_some(processes.members[1:], "adjust", times=5, tpd=100)
     assert ours.available("org", "api")["tpd"] == 50_000 - PROCESSES * 5 * 100
-    # One wait for child and parent: until the parent has 500 more. What was read at this time is not read again.
+    # One wait for child and parent: until the parent has 500 more; read again, as time has passed.
     processes.seconds += 0.001
     waits = processes.ask("refused", rpm=1, tpd=48_500)
     assert waits == [pytest.approx(500 * DAY / 50_000, abs=0.01)] * PROCESSES
