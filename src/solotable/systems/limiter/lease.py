@@ -24,6 +24,7 @@ from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
 from .admin.limits import MICROSECONDS, MILLI, Amount, Limit, amounts_by_limit, in_tokens
+from .admin.names import shorten
 from .buckets.acquire import (
     Grant,
     LimiterContext,
@@ -66,6 +67,10 @@ class AcquireRequest:
             raise DataError(f'unknown_limits is "raise" or "ignore"; got {self.unknown_limits!r}.')
         if self.on_unavailable is not None:
             check_on_unavailable(self.on_unavailable)
+        if type(self.consume) is not dict and not isinstance(self.consume, Mapping):
+            raise DataError(
+                f'consume has amounts by limit, such as {{"rpm": 1}}; got {shorten(self.consume)}.'
+            )
         if self.also and self.resource in self.also:
             raise DataError(
                 f"also= names {self.resource!r}, the resource of the call; give both amounts in consume."
