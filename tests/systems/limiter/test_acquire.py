@@ -190,6 +190,28 @@ def test_an_acquire_costs_one_write_and_no_read_whatever_the_number_of_limits(
         assert place.spent() == WRITE
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_a_remembered_refusal_ends_after_its_time_if_another_process_gave_back(
+    place: Place, mode: str, seconds: float
+) -> None:
+    """Low finding: within `remember_rejections` a refusal is repeated; after it, the table is asked."""
+    limits = [Limit("rpm", 10, 10, 86_400)]
+    ours = either(place, mode, limits=limits, remember_rejections=seconds)
+    other = either(place, mode, limits=limits)
+    with other.acquire("u-1", "r", {"rpm": 10}) as lease:
+        with pytest.raises(RateLimitExceeded), ours.acquire("u-1", "r", {"rpm": 1}):
+            pass
+        lease.release(rpm=10)
+    place.clock.seconds += seconds
+    if seconds:
+        # Until its end it is remembered.
+        with pytest.raises(RateLimitExceeded), ours.acquire("u-1", "r", {"rpm": 1}):
+            pass
+    place.clock.seconds += 0.001
+    with ours.acquire("u-1", "r", {"rpm": 1}) as lease:
+        assert lease.limited
+
+
 def test_c1_7_a_refusal_costs_one_write_at_most_and_a_remembered_one_nothing(place: Place, mode: str) -> None:
     ours = known(place, mode)
     other = known(place, mode)

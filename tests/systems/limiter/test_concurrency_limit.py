@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from solotable import AsyncDatabase, Database
 from solotable._connect import over, to_async
 from solotable.engines import sqlite
-from solotable.errors import OutcomeUnknown
+from solotable.errors import OutcomeUnknown, VersionConflict
 from solotable.flow import ItemUpdate
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter import (
@@ -125,7 +126,7 @@ def test_a_lease_is_extended(place: Place, mode: str) -> None:
     with ours.acquire("u", "r", {"jobs": 3}) as lease:
         for _ in range(3):
             place.clock.seconds += 45
-            lease.extend()
+            assert lease.extend() == instant(place, 60)
             with pytest.raises(RateLimitExceeded):
                 hold(other)
         place.clock.seconds += 61
@@ -209,6 +210,49 @@ def test_a_stored_lease_holds_tokens_until_it_is_ended(place: Place, keep: bool)
     assert place.wait(ours.available("u", "r")) == {"jobs": 1, "rpm": 96}
     place.wait(leases.end(stored.lease_id, keep=keep))
     assert place.wait(ours.available("u", "r")) == {"jobs": 3, "rpm": 96 if keep else 100}
+
+
+def test_a_stored_lease_is_extended_until_what_it_holds_has_expired(place: Place) -> None:
+    long = Limit.concurrency("jobs", 3, 7200)
+    ours = AsyncLimiter(place.adb, ACME, limits=[long, Limit.per_minute("rpm", 100)])
+    leases, others = HttpLeases(place.adb, ours), HttpLeases(place.adb, AsyncLimiter(place.adb, ACME))
+    stored = place.wait(leases.acquire(AcquireRequest("u", "r", {"jobs": 2, "rpm": 4}))).lease
+    assert stored is not None
+    assert stored.held_until == instant(place, 7200)
+    # It can be ended for as long as it holds anything.
+    assert stored.expires > stored.held_until
+    place.wait(leases.adjust(stored.lease_id, {"jobs": 1}))
+    for _ in range(3):
+        place.clock.seconds += 7000
+        extended = place.wait(others.extend(stored.lease_id))
+        assert extended.held_until == instant(place, 7200)
+        assert extended.expires > extended.held_until
+        assert extended.tokens == {"jobs": 1, "rpm": 4}
+        assert place.wait(ours.available("u", "r"))["jobs"] == 2
+    with pytest.raises(VersionConflict):
+        place.wait(leases.extend(stored.lease_id, version=1))
+    place.clock.seconds += 7201
+    assert place.wait(ours.available("u", "r"))["jobs"] == 3
+    place.wait(ours.acquire("u", "r", {"jobs": 3}).__aenter__())
+    with pytest.raises(LeaseExpired):
+        place.wait(leases.extend(stored.lease_id))
+    place.wait(leases.end(stored.lease_id, keep=True))
+    with pytest.raises(LeaseExpired):
+        place.wait(leases.extend(stored.lease_id))
+    assert place.wait(ours.available("u", "r"))["jobs"] == 0
+
+
+def test_a_stored_lease_without_concurrency_limits_is_kept_for_longer(place: Place) -> None:
+    leases = HttpLeases(place.adb, AsyncLimiter(place.adb, ACME, limits=OTHERS))
+    stored = place.wait(leases.acquire(AcquireRequest("u", "r", {"rpm": 4}))).lease
+    assert stored is not None
+    place.clock.seconds += 3000
+    extended = place.wait(leases.extend(stored.lease_id))
+    assert (extended.held_until, extended.expires) == (None, stored.expires + timedelta(seconds=3000))
+
+
+def instant(place: Place, seconds: int) -> datetime:
+    return datetime.fromtimestamp((now(place) + seconds * SECOND) / SECOND, UTC)
 
 
 @pytest.mark.parametrize("applied", [True, False])
@@ -321,3 +365,138 @@ def test_another_kind_ends_every_hold_also_one_with_the_same_sum(place: Place) -
     second.__exit__(None, None, None)
     assert hold(ours).limited
     assert ours.available("u", "r")["jobs"] == 2
+
+
+OTHERS = [Limit.per_minute("rpm", 100)]
+
+
+def test_holds_outlive_calls_whose_limits_lack_their_limit(place: Place, mode: str) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    with ours.acquire("u", "r", {"jobs": 2}) as lease:
+        for limits in (OTHERS, [Limit.per_hour("rph", 10), *OTHERS]):
+            with other.acquire("u", "r", {"rpm": 1}, limits=limits):
+                pass
+        assert other.available("u", "r")["jobs"] == 1
+        with pytest.raises(RateLimitExceeded):
+            hold(other, 2)
+        hold(other, 1)
+        with other.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+            place.clock.seconds += 45
+            lease.extend()
+        place.clock.seconds += 45
+        # The lease that was not extended has expired.
+        assert other.available("u", "r")["jobs"] == 1
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_hold_ends_with_its_lease_while_the_bucket_has_other_limits(
+    place: Place, mode: str, fails: bool
+) -> None:
+    ours, other = jobs(place, mode), jobs(place, mode)
+    try:
+        with ours.acquire("u", "r", {"jobs": 2, "rpm": 1}):
+            hold(other, 1)
+            with other.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+                pass
+            if fails:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    (item,) = place.raw("Bucket")
+    assert (item["used_jobs"]["N"], holds(place)) == ("1000", 1)
+    assert other.available("u", "r")["jobs"] == 2
+
+
+def test_a_limit_that_was_removed_and_set_again_has_its_holds(place: Place, mode: str) -> None:
+    ours = either(place, mode, cache_seconds=0, remember_rejections=0)
+    ours.set_limits([JOBS, *OTHERS], entity="u", resource="r")
+    with ours.acquire("u", "r", {"jobs": 3}):
+        ours.set_limits(OTHERS, entity="u", resource="r")
+        with ours.acquire("u", "r", {"rpm": 1}):
+            pass
+        ours.set_limits([JOBS, *OTHERS], entity="u", resource="r")
+        with pytest.raises(RateLimitExceeded), ours.acquire("u", "r", {"jobs": 1}):
+            pass
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+def test_holds_that_expired_are_gone_with_their_limit(place: Place, mode: str) -> None:
+    ours = jobs(place, mode)
+    hold(ours, 2)
+    place.clock.seconds += 61
+    with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+        (item,) = place.raw("Bucket")
+    assert holds(place) == 0
+    assert not item.keys() & {"past", "used_jobs"}
+
+
+def test_a_bucket_with_holds_of_a_limit_that_it_lacks_is_not_split(place: Place) -> None:
+    place.clock.seconds += 0.5
+    ours = Limiter(place.db, ACME, limits=[JOBS, *OTHERS], shard_above=10, remember_rejections=0)
+    limits = [Limit.per_second("rps", 10_000)]
+    lease = hold(ours, 2)
+    for _ in range(40):
+        place.clock.seconds += 0.05
+        with ours.acquire("u", "r", {"rps": 1}, limits=limits):
+            pass
+    assert len(place.raw("Bucket")) == 1
+    lease.__exit__(None, None, None)
+    assert ours.available("u", "r")["jobs"] == 3
+
+
+def test_a_lost_release_under_other_limits_counts_once(place: Place) -> None:
+    faults = Faults()
+    engine = FaultyEngine(place.watched, faults)
+    place.db = Database(engine, place.db.scope)
+    ours = jobs(place, "sync")
+    hold(ours, 1)
+    with ours.acquire("u", "r", {"jobs": 1}):
+        with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+            pass
+        faults.timeout("UpdateItem", applied=True, times=1)
+    assert ours.available("u", "r")["jobs"] == 2
+    assert holds(place) == 1
+
+
+@pytest.mark.parametrize("number", [150, 320])
+def test_more_holds_may_expire_than_one_write_removes(place: Place, number: int) -> None:
+    limit = Limit.concurrency("jobs", number, 60)
+    ours = Limiter(place.db, ACME, limits=[limit, *OTHERS], remember_rejections=0)
+    with_many_holds(place, ours, number)
+    with pytest.raises(RateLimitExceeded), ours.acquire("u", "r", {"jobs": 1}):
+        pass
+    place.clock.seconds += 61
+    assert ours.time_until("u", "r", {"jobs": number}) == 0
+    with ours.acquire("u", "r", {"jobs": number}):
+        assert ours.available("u", "r")["jobs"] == 0
+        assert holds(place) <= 100
+    assert ours.available("u", "r")["jobs"] == number
+
+
+@pytest.mark.parametrize("seconds", [0, 61])
+def test_a_limit_with_many_holds_changes_its_kind_or_goes(place: Place, seconds: int) -> None:
+    number = 620
+    limit = Limit.concurrency("jobs", number, 60)
+    ours = Limiter(place.db, ACME, limits=[limit, *OTHERS], remember_rejections=0)
+    with_many_holds(place, ours, number)
+    place.clock.seconds += seconds
+    with ours.acquire("u", "r", {"rpm": 1}, limits=OTHERS):
+        assert holds(place) == (0 if seconds else number)
+    with ours.acquire("u", "r", {"jobs": 1}, limits=[Limit.per_minute("jobs", 3)]):
+        assert holds(place) == 0
+
+
+def with_many_holds(place: Place, ours: Limiter, number: int) -> None:
+    """Give a bucket so many leases, as so many processes that die."""
+    with ours.acquire("u", "r", {"rpm": 1}):
+        pass
+    (item,) = place.raw("Bucket")
+    key = {name: item[name] for name in ("PK", "SK")}
+    value = (now(place) + 60 * SECOND) * 10**16 + 1000
+    for first in range(0, number, 50):
+        update = ItemUpdate().add("used_jobs", 50_000 if first + 50 <= number else number % 50 * 1000)
+        for each in range(first, min(number, first + 50)):
+            update.set(f"+jobs:{each:08x}", value)
+        place.engine.handle(UpdateItem(table=place.table, key=key, update=update.build()))
+    ours.context.writer.cache.clear()

@@ -56,3 +56,13 @@ def test_l3_a_day_s_limit_loses_nothing_to_a_crowd() -> None:
     assert result.shards >= 4
     assert 99.5 <= result.share <= 100.1
     assert result.left_items == 1
+
+
+def test_l3_a_crowd_that_is_mostly_refused_splits_the_bucket_too() -> None:
+    """DynamoDB throttles writes whose condition fails as well: 20 a second are applied, hundreds fail."""
+    limit = Limit.custom("rpm", capacity=120, refill=20, period_seconds=1)
+    # More processes than tokens: each remembers a refusal until it expects a token.
+    crowd = Crowd(limit=limit, calls=600, seconds=6, processes=32, shard_above=200)
+    result = simulate(crowd)
+    assert result.shards >= 2
+    assert 98 <= result.share <= 100.5

@@ -500,3 +500,14 @@ def test_a_lane_with_a_write_that_was_not_answered_stays(place: Place) -> None:
     for request in lost:
         with pytest.raises(ConditionFailed):
             place.engine.handle(request)
+
+
+def test_mistakes_of_a_newcomer_are_explained(place: Place) -> None:
+    ours = Limiter(place.db, ACME, limits=[Limit.per_minute("rpm", 5)])
+    given: Any = 1
+    with pytest.raises(DataError, match=r'amounts by limit, such as {"rpm": 1}; got 1'):
+        ours.acquire("u", "r", given)
+    url: Any = "sqlite://"
+    for kind in (Limiter, AsyncLimiter):
+        with pytest.raises(DataError, match=r"open a URL with Limiter.open\('sqlite://'\)"):
+            kind(url)

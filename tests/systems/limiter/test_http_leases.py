@@ -264,3 +264,21 @@ def test_an_event_of_a_bucket_has_its_limits() -> None:
     assert (kind, number) == ("event: bucket", "id: 7")
     (limit,) = json.loads(data.removeprefix("data: "))["limits"]
     assert limit == {"limit": "rpm", "capacity": 10, "available": 4, "consumed": 0}
+
+
+def test_a_lease_of_a_concurrency_limit_is_extended(api: Api) -> None:
+    jobs = [{"name": "jobs", "kind": "concurrency", "capacity": 1, "period_seconds": 3600}]
+    assert api.ask("PUT", "/api/limits/worker", "OPERATOR", json={"limits": jobs}).status_code == 200
+    made = acquire(api, "worker", jobs=1)
+    first = made.json()["lease"]
+    path = made.headers["location"]
+    extended = api.ask("POST", f"{path}/extend", "APP", headers={"if-match": made.headers["etag"]})
+    assert extended.status_code == 200, extended.text
+    assert first["held_until"] < extended.json()["held_until"] < extended.json()["expires"]
+    assert extended.headers["etag"] != made.headers["etag"]
+    stale = api.ask("POST", f"{path}/extend", "APP", headers={"if-match": made.headers["etag"]})
+    assert stale.status_code == 412
+    assert api.ask("DELETE", path, "APP").status_code == 204
+    over = api.ask("POST", f"{path}/extend", "APP")
+    assert (over.status_code, over.json()["type"]) == (409, "urn:problem:solotable:lease-ended")
+    assert api.ask("POST", "/leases/nope/extend", "APP").status_code == 404

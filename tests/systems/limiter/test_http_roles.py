@@ -24,6 +24,7 @@ WRITTEN = {
     "POST /acquire": A,
     "POST /check": A,
     "PATCH /leases/{lease_id}": A,
+    "POST /leases/{lease_id}/extend": A,
     "DELETE /leases/{lease_id}": A,
     "GET /api/dashboard/availability/{entity}": A,
     "GET /api/dashboard/wait-time/{entity}": A,

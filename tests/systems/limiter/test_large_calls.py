@@ -69,7 +69,7 @@ def test_l5_a_call_takes_what_each_shard_has(place: Place) -> None:
 
 
 @pytest.mark.parametrize("asked", [400, 1200, 1800, 3000])
-def test_l5_a_refused_call_is_told_the_exact_time(place: Place, asked: int) -> None:
+def test_l5_a_refused_call_gets_the_exact_time(place: Place, asked: int) -> None:
     """L5: admitted at that time and not a microsecond earlier; `time_until` says the same."""
     ours = made(place.db)
     grow(ours, [374_000, 330_000, 374_999, 200_000, 370_000, 360_000, 374_000, 372_000])

@@ -21,6 +21,8 @@ from solotable.systems.limiter import (
     NeverSatisfiable,
     NoLimits,
     RateLimitExceeded,
+    Schedule,
+    ScheduleWindow,
     TopUpInProgress,
 )
 from solotable.systems.limiter.admin.audit import audit_sink
@@ -345,6 +347,29 @@ def test_a_reset_may_name_limits_and_is_of_all_resources_without_one(place: Plac
     assert ours.available("u", R) == {"rpm": 6, "tpm": 999}
     with pytest.raises(DataError, match="Name at least one limit"):
         ours.reset("u", limits=[])
+
+
+def test_a_reset_of_a_limit_that_does_not_exist_is_rejected(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[Limit.per_minute("rpm", 10)])
+    with pytest.raises(DataError, match=r"Limit 'nope' of 'u' does not exist; it has rpm; name the resource"):
+        ours.reset("u", limits=["nope"])
+    window = ScheduleWindow("mon-sun 00:00-24:00", [Limit.per_minute("night", 10)])
+    ours.set_limits(Schedule([Limit.per_day("tpd", 10)], [window]), resource=R)
+    with pytest.raises(DataError, match=r"Limit 'nope' of 'u' for 'gpt-4' does not exist; it has night, rpm"):
+        ours.reset("u", resource=R, limits=["tpd", "nope"])
+    assert ours.get_limits(entity="u", resource=R) is None
+    with pytest.raises(DataError, match="does not exist"):
+        ours.reset("u", resource="other", limits=["tpd"])
+    wrong: Any = "tpd"
+    with pytest.raises(DataError, match="a list; got 'tpd'"):
+        ours.reset("u", limits=wrong)
+    ours.reset("u", limits=["tpd", "night"])
+    # A limit that only calls bring.
+    own = [Limit.per_day("own", 10)]
+    with ours.acquire("u", R, {"own": 4}, limits=own):
+        pass
+    ours.reset("u", resource=R, limits=["own"])
+    assert ours.available("u", R, limits=own) == {"own": 10}
 
 
 def test_a_reset_by_a_clock_that_is_behind_counts(place: Place, mode: str) -> None:

@@ -8,7 +8,9 @@ from solotable._entities.lint import lint
 from solotable.systems.limiter import limiter
 from tests.systems.requirements import check_requirements
 
-NUMBERS = [f"s1_{n}" for n in range(1, 13)] + [f"c1_{n}" for n in range(1, 15)] + ["l6", "l7", "l8", "l9"]
+NUMBERS = (
+    [f"s1_{n}" for n in range(1, 13)] + [f"c1_{n}" for n in range(1, 15)] + [f"l{n}" for n in range(1, 12)]
+)
 
 
 def test_every_number_has_a_test_and_a_row_on_the_page() -> None:

@@ -255,3 +255,41 @@ def test_a_file_reports_what_is_wrong_with_a_schedule(schedule: str, message: st
     with pytest.raises(DataError) as found:
         read_manifest(f"resources:\n  r:\n    limits: {{x: 1}}\n    schedule: {schedule}\n", "limits.yaml")
     assert message in str(found.value)
+
+
+def test_limits_of_the_program_may_change_by_the_hour(place: Place, mode: str) -> None:
+    windows = [ScheduleWindow("mon-sun 08:00-18:00", [Limit.per_minute("rpm", 10)])]
+    ours = either(place, mode, limits=Schedule(USUAL, windows))
+    place.clock.seconds += -place.clock.seconds % 86_400 + 7 * 3600
+    with ours.acquire("u", "r", {"rpm": 5}):
+        pass
+    assert ours.available("u", "r") == {"rpm": 95}
+    place.clock.seconds += 2 * 3600
+    assert ours.available("u", "r") == {"rpm": 10}
+    place.clock.seconds += 10 * 3600
+    # The bucket keeps its tokens, and refills by its new limits from the next call on.
+    with ours.acquire("u", "r", {"rpm": 10}):
+        place.clock.seconds += 60
+    assert ours.available("u", "r") == {"rpm": 100}
+    # Stored limits apply instead, also those of a level that is above the program's.
+    ours.set_limits([Limit.per_minute("rpm", 7)])
+    assert ours.available("u", "r") == {"rpm": 7}
+
+
+WEEKENDS = Schedule(USUAL, [ScheduleWindow("sat,sun", BUSY)])
+
+
+@pytest.mark.parametrize(
+    "wrong", [WEEKENDS, USUAL[0], ["60/minute"], 7], ids=["schedule", "limit", "text", "int"]
+)
+def test_a_call_takes_a_list_of_limits(place: Place, wrong: Any) -> None:
+    ours = Limiter(place.db, ACME)
+    with pytest.raises(DataError, match="Limits are a list"):
+        ours.available("u", "r", limits=wrong)
+    with pytest.raises(DataError, match="are a list"), ours.acquire("u", "r", {"rpm": 1}, limits=wrong):
+        pass
+    if not isinstance(wrong, Schedule):
+        with pytest.raises(DataError, match="Limits are a list"):
+            Limiter(place.db, ACME, limits=wrong)
+        with pytest.raises(DataError, match="Limits are a list"):
+            ours.set_limits(wrong)

@@ -95,6 +95,7 @@ def test_a_schedule_is_set_shown_and_deleted(lim: Run) -> None:
         ("x=100/fixed:minute", "fixed_window"),
         ("x=100/sliding:90", "sliding_window"),
         ("x=100/session:hour", "session"),
+        ("x=100/concurrency:minute", "concurrency"),
         ("x=100/calendar:month", "calendar"),
         ("x=100/calendar:day:06:30,Europe/Berlin", "calendar"),
         ("x=100/calendar:week:sunT12:00~soft", "calendar"),

@@ -73,7 +73,7 @@ def test_a_check_takes_nothing(lim: Run) -> None:
     done(lim, "acquire", "u", "r", "rpm=2")
     refused = lim("check", "u", "r", "rpm=2")
     assert (refused.code, refused.out.startswith("Would be refused: 'u' asks for 2 rpm")) == (1, True)
-    assert lim("check", "u", "r", "rpm=4").code == 1
+    assert lim("check", "u", "r", "rpm=4").code == 2
     assert lim("available", "u", "r", "--json").json[0]["available"] == 1
 
 
@@ -189,3 +189,57 @@ def test_a_mode_that_makes_no_sense_is_reported_with_its_line(
     assert ran.code == 2
     assert ran.err.startswith("bad.yaml:1: ")
     assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("amount", "code"), [("rpm=1", 0), ("rpm=9", 1), ("rpm=101", 2), ("nope=1", 2), ("rpm=x", 2)]
+)
+def test_check_and_acquire_exit_with_the_same_codes(lim: Run, amount: str, code: int) -> None:
+    assert lim("system", "set-defaults", "rpm=100/day").code == 0
+    assert lim("acquire", "ann", "gpt-4", "rpm=92").code == 0
+    assert [lim(verb, "ann", "gpt-4", amount).code for verb in ("check", "acquire")] == [code, code]
+
+
+def test_check_and_acquire_of_denied_entities_and_without_limits_exit_alike(lim: Run) -> None:
+    assert lim("system", "set-mode", "enforce").code == 0
+    assert [lim(verb, "ann", "gpt-4", "rpm=1").code for verb in ("check", "acquire")] == [3, 3]
+    assert lim("system", "set-defaults", "rpm=100/day").code == 0
+    assert lim("entity", "set-mode", "ann", "deny").code == 0
+    assert [lim(verb, "ann", "gpt-4", "rpm=1").code for verb in ("check", "acquire")] == [1, 1]
+    assert lim("entity", "reset", "ann", "--limit", "nope", "--yes").code == 2
+
+
+def test_a_file_has_every_kind_of_limit_a_schedule_and_modes(lim: Run, tmp_path: Path) -> None:
+    (tmp_path / "limits.yaml").write_text(
+        """
+system:
+  limits:
+    bucket: {capacity: 9, refill: 3, period: day}
+    fixed: {capacity: 9, kind: fixed_window, period: day}
+    sliding: {capacity: 9, kind: sliding_window, period: day}
+    session: {capacity: 9, kind: session, period_seconds: 86400}
+    jobs: {capacity: 9, kind: concurrency, period: hour}
+    quota: {capacity: 9, kind: calendar, per: month, timezone: Europe/Berlin, anchor: 15}
+    warned: {capacity: 9, period: day, soft: true}
+resources:
+  scheduled:
+    limits: {bucket: 1}
+    schedule: {windows: [{when: mon-sun, limits: {bucket: {capacity: 7, period: day}}}]}
+  trial: {mode: shadow, limits: {bucket: {capacity: 1, period: day}}}
+entities:
+  eve: {mode: deny}
+"""
+    )
+    done(lim, "limits", "apply", "limits.yaml", "--yes")
+    assert lim("limits", "diff", "limits.yaml").code == 0
+    named = ("bucket", "fixed", "sliding", "session", "jobs", "quota")
+    for name in named:
+        done(lim, "acquire", "u", "api", f"{name}=5")
+        # A lease of a command ends with it.
+        assert lim("acquire", "u", "api", f"{name}=5").code == (0 if name == "jobs" else 1), name
+    done(lim, "acquire", "u", "api", "warned=5")
+    assert "Soft limits exceeded: warned" in lim("acquire", "u", "api", "warned=5").err
+    assert lim("check", "u", "scheduled", "bucket=8").code == 2
+    done(lim, "acquire", "u", "scheduled", "bucket=7")
+    assert [lim("acquire", "u", "trial", "bucket=1").code for _ in range(2)] == [0, 0]
+    assert lim("acquire", "eve", "api", "bucket=1").code == 1

@@ -7,9 +7,11 @@ import re
 import time
 from pathlib import Path
 
+import botocore.session
 import pytest
 
-from solotable.systems.limiter import Limit, Limiter
+from solotable.systems.limiter import Limit, Limiter, limiter
+from tests.serving import served
 
 from .conftest import Ran, Run
 from .terminal import run_on_terminal
@@ -86,3 +88,32 @@ def test_a_terminal_gets_a_page_and_no_colour_if_it_asks_for_none(lim: Run, tmp_
     shown = run_on_terminal("limiter", "top", "--once", "-d", URL, cwd=tmp_path, NO_COLOR="1")
     assert "ann" in shown
     assert not re.search("\033\\[[34]\\d", shown)
+
+
+@pytest.mark.parametrize("before", ["never", "turned off"])
+def test_a_table_without_a_stream_is_reported_with_the_way_out(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    models = "solotable.systems.limiter:limiter"
+    with served("wire.db", cwd=tmp_path) as running:
+        monkeypatch.setenv("SOLOTABLE_URL", running.url)
+        client = botocore.session.get_session().create_client(
+            "dynamodb", region_name="eu-west-1", endpoint_url=running.url
+        )
+        if before == "never":
+            definition = limiter.definition("Limiter")
+            client.create_table(**{**definition, "StreamSpecification": {"StreamEnabled": False}})
+        else:
+            assert run("schema", "apply", "-m", models).code == 0
+            client.update_table(TableName="Limiter", StreamSpecification={"StreamEnabled": False})
+        ran = run("limiter", "top", "--once")
+        assert ran.code == 1
+        way_out = f"solotable schema apply -m {models} -d {running.url}"
+        assert ran.err == (
+            "Error: The table has no stream of changes, which this command reads. "
+            f"Turn it on with: {way_out}\n"
+        )
+        assert run(*way_out.split()[1:]).code == 0
+        assert run("limiter", "top", "--once", "--json").json == []

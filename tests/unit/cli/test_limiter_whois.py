@@ -79,3 +79,10 @@ def test_what_is_asked_must_be_clear(lim: Run, monkeypatch: pytest.MonkeyPatch) 
     bare = lim("whois", "--address", "192.0.2.7")
     assert (bare.code, bare.out.strip()) == (0, "ip:192.0.2.7")
     assert "No limits are stored" in bare.err
+
+
+@pytest.mark.parametrize("address", ["nonsense", "300.1.1.1", "", "192.0.2.7:8080"])
+def test_what_is_not_an_address_is_rejected(lim: Run, address: str) -> None:
+    ran = lim("whois", "--address", address)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{address!r} is not an address" in ran.err

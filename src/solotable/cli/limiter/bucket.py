@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.exit_codes import FAILED
+from solotable.cli.exit_codes import FAILED, USAGE
 from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note, print_json, print_table
@@ -70,8 +70,8 @@ def acquire(
 ) -> int:
     """Take tokens as a call would, to try limits out.
 
-    AMOUNTS are name=tokens. Exits with 1 if there are not enough, and takes none then. Exits with 2 if a
-    limit never holds so much.
+    AMOUNTS are name=tokens. Exits with 1 if there are not enough, or if the entity is denied, and takes none
+    then. Exits with 2 if a limit never holds so much.
     """
     from solotable.systems.limiter import RateLimitExceeded
 
@@ -123,8 +123,10 @@ def check(
 ) -> int:
     """Print whether a call for AMOUNTS would be admitted now; takes nothing.
 
-    Exits with 1 if it would be refused.
+    Exits as acquire does: with 1 if it would be refused, with 2 if a limit never holds so much.
     """
+    from solotable.systems.limiter import NeverSatisfiable
+
     decision = table.limiter.check(entity, resource, parse_amounts(amounts), also=_parse_also(also))
     if as_json:
         print_json(
@@ -140,7 +142,9 @@ def check(
         if decision.statuses:
             click.echo("")
             print_statuses(decision.statuses)
-    return 0 if decision.admitted else FAILED
+    if decision.admitted:
+        return 0
+    return USAGE if isinstance(decision.refusal, NeverSatisfiable) else FAILED
 
 
 @click.group("bucket", cls=CommandGroup)

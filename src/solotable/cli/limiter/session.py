@@ -18,7 +18,7 @@ import click
 from solotable.cli.exit_codes import UNAVAILABLE, USAGE
 from solotable.cli.options.database import NotFoundError, db_option, file_exists, parse_url
 from solotable.cli.output import note, output_options, print_rows
-from solotable.errors import DataError, SolotableError, TableNotFound
+from solotable.errors import DataError, DeclarationError, SolotableError, TableNotFound
 
 if TYPE_CHECKING:
     from solotable import Actor, Database
@@ -180,6 +180,8 @@ def _translate(error: SolotableError, table: LimiterTable) -> NoReturn:
                 f"Limiter: the table is not at {url}. "
                 f"Create it with: solotable schema apply -m {MODELS} -d {url}"
             ) from error
+        case DeclarationError() if "stream" in message:
+            raise no_stream(table) from error
         case errors.NoLimits():
             advice = "set some: solotable limiter system set-defaults rpm=100/minute"
             raise NotFoundError(f"{message.partition(';')[0]}; {advice}") from error
@@ -192,6 +194,14 @@ def _translate(error: SolotableError, table: LimiterTable) -> NoReturn:
         case DataError() | errors.NeverSatisfiable():
             raise InvalidRequest(message) from error
     raise error
+
+
+def no_stream(table: LimiterTable) -> click.ClickException:
+    """Return the error of a command that reads the table's stream, where the table has none."""
+    return click.ClickException(
+        "The table has no stream of changes, which this command reads. "
+        f"Turn it on with: solotable schema apply -m {MODELS} -d {table.url.text}"
+    )
 
 
 def list_options(command: CommandT) -> CommandT:

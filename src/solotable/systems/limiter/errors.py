@@ -42,6 +42,8 @@ class LimitStatus:
     enforced: bool = True
     #: The seconds until the limit is untouched again, if nothing else is taken.
     reset_after_seconds: float = 0.0
+    #: The seconds until one token more is available; of an untouched limit, until its period ends, or 0.
+    more_after_seconds: float = 0.0
 
     @property
     def requested(self) -> int | float:

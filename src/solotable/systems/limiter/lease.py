@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, get_args
 
@@ -22,13 +23,14 @@ from solotable.errors import DataError, SolotableError
 from solotable.flow import AsyncEngine, Engine, Flow, arun, is_instant, run
 
 from .admin.entities import OnUnavailable, check_on_unavailable
-from .admin.limits import MILLI, Amount, Limit, amounts_by_limit, in_tokens
+from .admin.limits import MICROSECONDS, MILLI, Amount, Limit, amounts_by_limit, in_tokens
+from .admin.names import shorten
 from .buckets.acquire import (
     Grant,
     LimiterContext,
     acquire,
     adjust,
-    extend_holds,
+    extend,
     give_back,
     merge,
     release_holds,
@@ -65,6 +67,10 @@ class AcquireRequest:
             raise DataError(f'unknown_limits is "raise" or "ignore"; got {self.unknown_limits!r}.')
         if self.on_unavailable is not None:
             check_on_unavailable(self.on_unavailable)
+        if type(self.consume) is not dict and not isinstance(self.consume, Mapping):
+            raise DataError(
+                f'consume has amounts by limit, such as {{"rpm": 1}}; got {shorten(self.consume)}.'
+            )
         if self.also and self.resource in self.also:
             raise DataError(
                 f"also= names {self.resource!r}, the resource of the call; give both amounts in consume."
@@ -285,10 +291,11 @@ class LeaseState:
         if is_held:
             yield from release_holds(self._context.writer, self._grants)
 
-    def _extend(self) -> Flow[None]:
+    def _extend(self) -> Flow[datetime | None]:
         if not self._is_open:
             raise LeaseExpired
-        return extend_holds(self._context.writer, self._grants)
+        expires = yield from extend(self._context.writer, self._grants)
+        return None if expires is None else datetime.fromtimestamp(expires / MICROSECONDS, UTC)
 
     def _not_settled(self, error: SolotableError, cause: BaseException | None) -> None:
         """Note a failed settlement on the exception of the block; without one, allow or raise it."""
@@ -359,9 +366,12 @@ class Lease(LeaseState):
             except SolotableError as error:
                 self._allow(error)
 
-    def extend(self) -> None:
-        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
-        run(self._extend(), self._engine)
+    def extend(self) -> datetime | None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired.
+
+        Return when the first of them expires; None without concurrency limits.
+        """
+        return run(self._extend(), self._engine)
 
 
 class AsyncLease(LeaseState):
@@ -409,9 +419,12 @@ class AsyncLease(LeaseState):
             except SolotableError as error:
                 self._allow(error)
 
-    async def extend(self) -> None:
-        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired."""
-        await self._finish(self._extend())
+    async def extend(self) -> datetime | None:
+        """Hold the tokens of concurrency limits for their whole time from now, or raise LeaseExpired.
+
+        Return when the first of them expires; None without concurrency limits.
+        """
+        return await self._finish(self._extend())
 
     def _await(self, result: Any) -> None:
         if inspect.isawaitable(result):

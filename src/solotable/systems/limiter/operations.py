@@ -13,12 +13,14 @@ from solotable.flow import AsyncEngine, Engine, Flow, Scope, clock_offset, is_am
 
 from .admin import registry
 from .admin.entities import LimitedEntity, Mode, OnUnavailable, StoredLimits
-from .admin.limits import MICROSECONDS, Amount, Limit, amounts_by_limit, limits_of
+from .admin.limits import MICROSECONDS, Amount, Limit, Limits, amounts_by_limit, limits_of
+from .admin.names import limit_names
 from .admin.resolve import LimitsCache
 from .admin.schedule import Schedule
 from .buckets.acquire import Decision, check, read_statuses, refresh, top_up
 from .buckets.bucket import HIGHEST_LEVEL
 from .buckets.local_cache import LocalCache
+from .buckets.shards import read_shards
 from .buckets.targets import LimiterContext, find_targets
 from .buckets.writer import BucketClock, BucketWriter
 from .errors import LimitStatus, NoLimits, UnreadableBucket
@@ -35,7 +37,7 @@ _WARNING_SECONDS = 60.0
 class LimiterOptions(TypedDict, total=False):
     """The options of `Limiter`."""
 
-    limits: Iterable[Limit]
+    limits: Iterable[Limit] | Schedule
     on_unavailable: OnUnavailable
     cache_seconds: float
     remember_rejections: float
@@ -54,7 +56,7 @@ class LimiterCore:
         scope: Scope,
         engine: Engine | AsyncEngine,
         *,
-        limits: Iterable[Limit] = (),
+        limits: Iterable[Limit] | Schedule = (),
         on_unavailable: OnUnavailable = "block",
         cache_seconds: float = 60.0,
         remember_rejections: float = 1.0,
@@ -76,7 +78,12 @@ class LimiterCore:
             raise DataError(
                 f'shard_above is a number of writes per second, "auto" or None; got {shard_above!r}.'
             )
-        given = tuple(limits)
+        schedule: Schedule | None = None
+        given: Limits = ()
+        if isinstance(limits, Schedule):
+            schedule = limits
+        elif limits not in ((), []):
+            given = limits_of(limits)
         self._context = LimiterContext(
             writer=BucketWriter(
                 scope=scope,
@@ -88,7 +95,8 @@ class LimiterCore:
             ),
             cache=LimitsCache(cache_seconds, scope.clock),
             warned=TTLCache(ttl_seconds=_WARNING_SECONDS, max_size=1000, clock=scope.clock),
-            limits=limits_of(given) if given else (),
+            limits=given,
+            schedule=schedule,
             on_unavailable=on_unavailable,
             on_soft_limit=on_soft_limit,
             on_shadow_refusal=on_shadow_refusal,
@@ -209,16 +217,40 @@ class LimiterCore:
 
         Another process notices when it reads the limits again, after at most its `cache_seconds`.
         """
-        stored = yield from registry.reset(self._scope, entity, resource=resource, limits=limits)
-        names = {resource}
-        if resource is None:
-            levels = yield from registry.limited_resources(self._scope, entity=entity)
-            levels += yield from registry.limited_resources(self._scope)
-            names = {each.resource_name for each in levels}
-        for name in sorted(filter(None, names)):
+        names = None if limits is None else limit_names(limits)
+        levels = yield from registry.limited_resources(self._scope, entity=entity)
+        levels += yield from registry.limited_resources(self._scope)
+        if names is not None:
+            yield from self._check_names(entity, resource, names, levels)
+        stored = yield from registry.reset(self._scope, entity, resource=resource, limits=names)
+        changed = {each.resource_name for each in levels} if resource is None else {resource}
+        for name in sorted(filter(None, changed)):
             yield from self._refresh(entity, name)
         self._context.cache.invalidate(entity)
         return stored
+
+    def _check_names(
+        self, entity: str, resource: str | None, names: Iterable[str], levels: Iterable[StoredLimits]
+    ) -> Flow[None]:
+        """Raise DataError for a limit that an entity cannot have: it is not stored, nor in its bucket."""
+        context = self._context
+        known = {limit.name for limit in context.limits}
+        if context.schedule is not None:
+            known |= context.schedule.names
+        for level in levels:
+            if resource is None or level.resource_name in (None, resource):
+                known |= level.names
+        if resource is not None:
+            # Limits that only calls bring are in the bucket alone.
+            bucket = context.writer.cache.bucket(entity, resource)
+            yield from read_shards(context.writer, bucket, consistent=True)
+            known = known.union(*(state.used for state in bucket.shards.values()))
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            of = f"{entity!r}" if resource is None else f"{entity!r} for {resource!r}"
+            listed = f"it has {', '.join(sorted(known))}" if known else "no limits are stored"
+            advice = "" if resource is not None else "; name the resource of a limit that only calls bring"
+            raise DataError(f"Limit {unknown!r} of {of} does not exist; {listed}{advice}.")
 
     def _top_up(
         self, entity: str, resource: str, tokens: Mapping[str, Amount], *, key: str | None = None

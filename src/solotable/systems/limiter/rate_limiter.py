@@ -27,6 +27,7 @@ from .usage import report
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+DatabaseT = TypeVar("DatabaseT", Database, AsyncDatabase)
 
 
 def _of_scope(
@@ -71,6 +72,12 @@ def _documented(method: MethodT, flow: Callable[..., Any]) -> MethodT:
     return method
 
 
+def _opened(db: DatabaseT) -> DatabaseT:
+    if isinstance(db, str):
+        raise DataError(f"A limiter takes an open database; open a URL with Limiter.open({db!r}).")
+    return db
+
+
 class Limiter(LimiterCore):
     """Token buckets on a table: `with limiter.acquire("user-1", "gpt-4", {"rpm": 1}) as lease`.
 
@@ -86,7 +93,7 @@ class Limiter(LimiterCore):
                 raise DataError(
                     f"{name} of a Limiter is a function; an AsyncLimiter takes a coroutine function."
                 )
-        self._engine = engine_of(db)
+        self._engine = engine_of(_opened(db))
         super().__init__(scope_of(db).of_tenant(namespace), self._engine, **options)
 
     @classmethod
@@ -163,7 +170,7 @@ class AsyncLimiter(LimiterCore):
     def __init__(
         self, db: AsyncDatabase, namespace: str = "default", **options: Unpack[LimiterOptions]
     ) -> None:
-        self._engine = engine_of(db)
+        self._engine = engine_of(_opened(db))
         super().__init__(scope_of(db).of_tenant(namespace), self._engine, **options)
 
     @classmethod

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from solotable.cli.limiter.session import LimiterTable, limiter_command
+from solotable.cli.limiter.session import LimiterTable, limiter_command, no_stream
 from solotable.cli.output import json_option, print_json, print_table
+from solotable.errors import FeedTrimmed
 
 if TYPE_CHECKING:
     from solotable.systems.limiter.usage.activity import BucketActivity
@@ -75,6 +76,9 @@ def top(
                 _print(chosen, len(found), is_first=at == 0)
     except KeyboardInterrupt:
         return
+    except FeedTrimmed as lost:
+        # It was turned off, as nothing is dropped while it is read.
+        raise no_stream(table) from lost
 
 
 def _refreshes(table: LimiterTable, window: float, interval: float | None) -> Iterator[list[BucketActivity]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 
 import click
@@ -61,6 +62,13 @@ def _entity(header: str | None, address: str | None) -> str:
     if (header is None) is (address is None):
         raise click.UsageError("Pass either --header or --address.")
     if address is not None:
+        try:
+            ip_address(address)
+        except ValueError:
+            raise click.BadParameter(
+                f"{address!r} is not an address; write one of IPv4 or IPv6, such as 192.0.2.7.",
+                param_hint="--address",
+            ) from None
         return address_entity(address)
     value = _read() if header == "-" else header
     # A server removes the spaces around a value.

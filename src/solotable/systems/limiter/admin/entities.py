@@ -178,6 +178,12 @@ class StoredLimits(FlatEntity, table=limiter):
         return found if isinstance(found, Schedule) else None
 
     @property
+    def names(self) -> set[str]:
+        """The names of the limits of this level, at whatever time they apply."""
+        schedule = self.schedule
+        return {limit.name for limit in self.limits or ()} if schedule is None else schedule.names
+
+    @property
     def entity(self) -> str | None:
         """The entity, None for all entities."""
         return None if self.owner == DEFAULT else self.owner

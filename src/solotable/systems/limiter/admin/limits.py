@@ -276,7 +276,13 @@ Limits = tuple[Limit, ...]
 
 def limits_of(given: Iterable[Limit]) -> Limits:
     """Return limits in the order of their names; raise DataError for none, too many, or a name twice."""
-    found = tuple(sorted(given, key=lambda limit: limit.name))
+    try:
+        found = tuple(sorted(given, key=lambda limit: limit.name))
+    except (TypeError, AttributeError):
+        advice = "; set_limits and Limiter(limits=) take a Schedule too" if hasattr(given, "windows") else ""
+        raise DataError(
+            f"Limits are a list, such as [Limit.per_minute('rpm', 60)]; got {shorten(given)}{advice}."
+        ) from None
     if not found:
         raise DataError("At least one limit is needed; delete the limits to have none.")
     if len(found) > MOST_LIMITS:

@@ -6,6 +6,7 @@ Names become parts of keys and of attribute names, so they are ASCII: names that
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from solotable.errors import DataError
 
@@ -30,6 +31,13 @@ def resource_name(given: str) -> str:
 def limit_name(given: str) -> str:
     """Return the name of a limit, or raise DataError."""
     return _check("A limit", LIMIT, given, "64", "a letter", "_ . -")
+
+
+def limit_names(given: Iterable[str]) -> list[str]:
+    """Return names of limits, or raise DataError."""
+    if isinstance(given, str):
+        raise DataError(f"Names of limits are a list; got {shorten(given)}.")
+    return [limit_name(each) for each in given]
 
 
 def _check(what: str, pattern: str, given: str, longest: str, first: str, others: str) -> str:

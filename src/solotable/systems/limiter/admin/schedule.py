@@ -79,6 +79,12 @@ class Schedule:
         if not 0 < len(self.windows) <= MOST_WINDOWS:
             raise DataError(f"A schedule has 1 to {MOST_WINDOWS} windows; got {len(self.windows)}.")
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all limits, at whatever time they apply."""
+        groups = (self.limits, *(window.limits for window in self.windows))
+        return {limit.name for limits in groups for limit in limits}
+
     @classmethod
     def parse(cls, text: str) -> Schedule:
         """Parse what `str` returns."""

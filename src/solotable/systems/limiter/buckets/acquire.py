@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solotable.errors import ConditionFailed, SolotableError
+from solotable.errors import SolotableError
 from solotable.flow import Flow
-from solotable.flow.conditions import all_of, exists
-from solotable.flow.requests import UpdateItem
-from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit
+from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit, limits_of
 from solotable.systems.limiter.errors import (
     EntityDenied,
     LeaseExpired,
@@ -26,12 +24,21 @@ from solotable.systems.limiter.errors import (
     NoLimits,
     RateLimitExceeded,
 )
+from solotable.systems.limiter.meters.concurrency import holds_of
 from solotable.systems.limiter.records import record
 
 from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
 from .charge_request import Charge
-from .flat_update import FlatUpdate
-from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, settle, take
+from .shards import (
+    TakenTokens,
+    charge_one,
+    extend_holds,
+    plan_settlement,
+    read_shards,
+    read_whole,
+    settle,
+    take,
+)
 from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
 
@@ -103,7 +110,7 @@ def acquire(
     unknown_limits: UnknownLimits = "raise",
 ) -> Flow[Grant]:
     """Take tokens from every limit of a call, or raise RateLimitExceeded and take none."""
-    given = None if limits is None else tuple(limits)
+    given = None if limits is None else limits_of(limits)
     for attempt in range(_ROUNDS):
         # Limits that are older than the bucket's are read again once; then they are final.
         found = yield from find_targets(
@@ -236,25 +243,34 @@ def release_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
         yield from settle(writer, taken, dict.fromkeys(held, -MOST_TOKENS * MILLI))
 
 
-def extend_holds(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[None]:
-    """Extend the holds of a lease to their whole time from now; raise LeaseExpired if one was removed."""
+def extend(writer: BucketWriter, grants: Sequence[Grant]) -> Flow[int | None]:
+    """Extend the holds of a lease to their whole time from now, or raise LeaseExpired if one has ended.
+
+    Return when the first of them expires, in microseconds; None without concurrency limits.
+    """
+    first: int | None = None
     for taken in _with_holds(grants):
-        update, terms, charge = FlatUpdate(), [], taken.charge
-        for name, meter in charge.rules.held.items():
-            if name in charge.amounts:
-                hold = meter.hold(charge.hold, charge.amounts[name], writer.now())
-                update.set(*hold)
-                terms.append(exists(hold.attribute))
-        try:
-            yield UpdateItem(
-                table=writer.table,
-                key=writer.key(taken.bucket, 0),
-                update=update.build(),
-                condition=all_of(*terms),
-            )
-        except ConditionFailed:
-            raise LeaseExpired from None
-        taken.bucket.forget(0)
+        names = taken.charge.rules.held.keys() & taken.charge.amounts.keys()
+        expires = yield from extend_holds(writer, taken.bucket, taken.shards[0], taken.charge.hold, names)
+        if expires is None:
+            raise LeaseExpired
+        first = expires if first is None else min(first, expires)
+    return first
+
+
+def held_until(grant: Grant) -> int | None:
+    """Return when the first tokens of concurrency limits are free, in microseconds, unless it is extended."""
+    return min(
+        (
+            hold.expires
+            for taken in _with_holds([grant])
+            if taken.shard_state is not None
+            for name in taken.charge.rules.held
+            for hold in holds_of(taken.shard_state.used.get(name, 0))
+            if hold.attribute == taken.charge.rules.held[name].attribute(taken.charge.hold)
+        ),
+        default=None,
+    )
 
 
 def _with_holds(grants: Sequence[Grant]) -> list[TakenTokens]:
@@ -339,7 +355,7 @@ def check(
     context: LimiterContext, entity: str, consume: Consume, limits: Iterable[Limit] | None = None
 ) -> Flow[Decision]:
     """Return whether an acquire would be admitted now, and every limit; nothing is taken."""
-    given = None if limits is None else tuple(limits)
+    given = None if limits is None else limits_of(limits)
     try:
         statuses = yield from read_statuses(context, entity, consume, given)
     except (EntityDenied, NeverSatisfiable) as refusal:

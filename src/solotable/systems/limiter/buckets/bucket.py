@@ -19,7 +19,7 @@ from solotable.errors import DataError
 from solotable.flow import AttributeValue, Item
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import UnreadableBucket
-from solotable.systems.limiter.meters.concurrency import HOLD, Held, Hold, holds_of
+from solotable.systems.limiter.meters.concurrency import HOLD, Concurrency, Held, Hold, holds_of
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_from
 from solotable.systems.limiter.records import record
@@ -126,11 +126,12 @@ class ShardState:
         meter = rules.meters[name]
         if name not in self.used:
             return meter.full(now)
-        if meter.limit.reset_at > self.meter(name).limit.reset_at and name not in self.rules.held:
+        own = self.meter(name)
+        if meter.limit.reset_at > own.limit.reset_at and not isinstance(own, Concurrency):
             # A reset does not end leases, which hold the tokens of concurrency limits.
             return meter.full(now)
         then = self.at if self.is_ahead(now) else now
-        return self.meter(name).convert(self.used[name], then, meter, now)
+        return own.convert(self.used[name], then, meter, now)
 
     def is_reset_after(self, rules: Rules) -> bool:
         """Return whether a limit of the item was reset later than these rules know."""
@@ -146,11 +147,10 @@ class ShardState:
         used = {name: self.used_under(name, rules, now) for name in rules.meters}
         return replace(self, text=rules.text, revision=rules.revision, used=used, at=now, seen=now, past="")
 
-    def has_hold(self, name: str) -> bool:
-        """Return whether a lease holds tokens of the bucket."""
-        return any(
-            hold.attribute.endswith(f":{name}") for used in self.used.values() for hold in holds_of(used)
-        )
+    def has_hold(self, name: str = "") -> bool:
+        """Return whether a lease, or any lease, holds tokens of the bucket."""
+        end = f":{name}" if name else ""
+        return any(hold.attribute.endswith(end) for used in self.used.values() for hold in holds_of(used))
 
     def meter(self, name: str) -> Meter:
         """Return the meter of a limit, also of a former one."""
@@ -180,14 +180,15 @@ def decode_state(item: Item, now: int) -> ShardState:
     try:
         text, level = item["rules"]["S"], int(item["level"]["N"])
         past = item["past"]["S"] if "past" in item else ""
-        layout = _layout(text, past, _lasting_names(item, text))
+        has_holds = _CONCURRENCY in text or _CONCURRENCY in past
+        layout = _layout(text, past, _lasting_names(item) if has_holds else tuple(item))
         for name in layout.former_lanes:
             int(item[name]["N"])
         state = ShardState(
             level=level,
             text=text,
             revision=int(item["revision"]["N"]),
-            used=_decode_held(item, text, layout) if _CONCURRENCY in text else _decode_used(item, layout),
+            used=_decode_held(item, text, past, layout) if has_holds else _decode_used(item, layout),
             at=int(item["at"]["N"]),
             writes=int(item["writes"]["N"]),
             seen=now,
@@ -230,22 +231,23 @@ def _layout(text: str, past: str, names: tuple[str, ...]) -> _Layout:
     )
 
 
-def _lasting_names(item: Item, text: str) -> tuple[str, ...]:
+def _lasting_names(item: Item) -> tuple[str, ...]:
     """Return the attributes that an item keeps from one write to the next: all but the holds of leases."""
-    return tuple(item) if _CONCURRENCY not in text else tuple(name for name in item if name[0] != HOLD)
+    return tuple(name for name in item if name[0] != HOLD)
 
 
 def _decode_used(item: Item, layout: _Layout) -> dict[str, int]:
     return {limit: int(item[name]["N"]) for limit, name in layout.used}
 
 
-def _decode_held(item: Item, text: str, layout: _Layout) -> dict[str, int]:
-    """Decode `used`, with the holds of concurrency limits."""
+def _decode_held(item: Item, text: str, past: str, layout: _Layout) -> dict[str, int]:
+    """Decode `used`, with the holds of concurrency limits, also of former ones."""
     used, holds = _decode_used(item, layout), dict[str, list[Hold]]()
     for name, value in item.items():
         if name[0] == HOLD:
             holds.setdefault(name[1:].partition(":")[0], []).append(Hold(name, int(value["N"])))
-    for name in rules_from(text, 0).held.keys() & holds.keys():
+    held = set(rules_from(text, 0).held).union(rules_from(past, 0).held if past else ())
+    for name in held & holds.keys():
         used[name] = Held(used[name], holds[name])
     return used
 

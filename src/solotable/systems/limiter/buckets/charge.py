@@ -26,7 +26,7 @@ from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.records import record
 
 from .bucket import ShardState, decode_state, find_flaw, unreadable
-from .charge_request import Charge, build_request
+from .charge_request import Charge, build_request, build_sweep
 from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
@@ -112,7 +112,13 @@ def charge_shard(
         if state is not None and state.split and (is_other or state.is_ahead(now)):
             # Its split is finished before it is converted.
             return ShardGone()
-        request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
+        sweep = None
+        if state is not None and (is_other or charge.hold):
+            sweep = build_sweep(writer, bucket, shard, charge, state, now)
+        if sweep is not None:
+            request, takes = sweep, False
+        else:
+            request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
         try:
             reply = yield request
         except ConditionFailed as failed:
@@ -135,11 +141,13 @@ def charge_shard(
                     # It may have been applied, and giving back twice would admit more.
                     return Charged(bucket.shards.get(shard))
                 failures += 1
-                yield from _wait_after(writer, bucket, shard, failed, failures, started)
+                yield from wait_after(writer, bucket, shard, failed, failures, started)
         else:
             item = decode_item(reply.attributes)
             state = decode_state(item, now)
             bucket.store(shard, state)
+            if sweep is not None:
+                continue
             if takes:
                 bucket.numbers[shard, lane.name] = lane.number
             bucket.stamp = (shard, now, state.moved, writer.clock.leaps)
@@ -163,7 +171,7 @@ def _is_unknown(failed: ServiceError | TransportError) -> bool:
     return isinstance(failed, OutcomeUnknown)
 
 
-def _wait_after(
+def wait_after(
     writer: BucketWriter,
     bucket: CachedBucket,
     shard: int,

@@ -8,7 +8,7 @@ so an assumption never admits anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from solotable.flow.conditions import (
@@ -21,9 +21,15 @@ from solotable.flow.conditions import (
 )
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
-from solotable.systems.limiter.meters.concurrency import Concurrency, expired_holds, holds_of
+from solotable.systems.limiter.meters.concurrency import (
+    MOST_REMOVED,
+    Concurrency,
+    Hold,
+    expired_holds,
+    holds_of,
+)
 from solotable.systems.limiter.meters.meter import Meter, Settlement
-from solotable.systems.limiter.meters.rules import Rules, rules_of
+from solotable.systems.limiter.meters.rules import Rules, rules_from, rules_of
 from solotable.systems.limiter.records import record
 
 from .bucket import TOLERATED_SKEW, Bucket, ShardState
@@ -103,6 +109,43 @@ def build_request(
         returns_on_failure=True,
     )
     return request, takes
+
+
+def build_sweep(
+    writer: BucketWriter, bucket: CachedBucket, shard: int, charge: Charge, state: ShardState, now: int
+) -> UpdateItem | None:
+    """Return a write that only removes holds, if a charge has to remove more than one write can."""
+    is_other, held = state.text != charge.rules.text, charge.rules.held
+    for name, used in state.used.items():
+        holds = holds_of(used)
+        if len(holds) <= MOST_REMOVED:
+            continue
+        if is_other and name in charge.rules.meters and name not in held:
+            # Another kind of limit has no holds.
+            removed: Sequence[Hold] = holds[:MOST_REMOVED]
+        else:
+            lacking = 0 if is_other or name not in held else used - held[name].depth
+            lacking += charge.costs(state.level).get(name, 0) if charge.admit else 0
+            expired = [hold for hold in holds if hold.expires <= now]
+            removed = sorted(expired, key=lambda hold: -hold.amount)[:MOST_REMOVED]
+            if len(expired) <= MOST_REMOVED or (
+                not is_other and lacking <= sum(hold.amount for hold in removed)
+            ):
+                continue
+        update = FlatUpdate().add("writes", 1)
+        update.add(state.meter(name).used, -sum(hold.amount for hold in removed))
+        for hold in removed:
+            update.remove(hold.attribute)
+        terms = [equals("rules", state.text), equals("level", state.level)]
+        return UpdateItem(
+            table=writer.table,
+            key=writer.key(bucket, shard),
+            update=update.build(),
+            condition=all_of(*terms, *(equals(*hold) for hold in removed)),
+            returns="ALL_NEW",
+            returns_on_failure=True,
+        )
+    return None
 
 
 def _lane_form(charge: Charge, lane: Lane) -> LaneForm:
@@ -289,13 +332,13 @@ def _build_conversion(
     update.set("rules", rules.text).set("revision", rules.revision)
     for name, meter in rules.meters.items():
         update.set(meter.used, int(used[name]))
-    ended = old.held.keys() - rules.held.keys()
-    for name in ended:
-        for hold in holds_of(state.used[name]):
-            update.remove(hold.attribute)
     for name in old.meters.keys() - rules.meters.keys():
         update.remove(old.meters[name].consumed)
     past = _keep_removed_limits(update, state, rules, now)
+    lasting = {*rules.held, *(rules_from(past, 0).held if past else ())}
+    ended = [hold for name, value in state.used.items() if name not in lasting for hold in holds_of(value)]
+    for hold in ended:
+        update.remove(hold.attribute)
     update.set("expires", replace(converted, past=past).expires(now, {**state.used, **used}))
     terms = [equals("rules", state.text), equals("level", state.level), _unwritten(charge, lane)]
     if state.level:
@@ -331,11 +374,8 @@ def _keep_removed_limits(update: FlatUpdate, state: ShardState, rules: Rules, no
     """Keep `used` of removed limits that are not full, in case they return; return the text of `past`."""
     removed = {name: state.meter(name) for name in state.used if name not in rules.meters}
     used = {name: state.used_under(name, rules_of((each.limit,), 0), now) for name, each in removed.items()}
-    waits = {
-        name: each.wait(used[name], now, each.depth)
-        for name, each in removed.items()
-        if not isinstance(each, Concurrency)
-    }
+    # Of a concurrency limit, until the last lease expires.
+    waits = {name: each.wait(used[name], now, each.depth) for name, each in removed.items()}
     # Beyond the bound, those that are full soonest are dropped.
     slowest = sorted((name for name in waits if waits[name]), key=lambda name: -waits[name])
     kept = sorted(slowest[:MOST_LIMITS])

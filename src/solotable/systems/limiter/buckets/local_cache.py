@@ -37,6 +37,17 @@ class RateSample:
     at: int
     writes: int
     level: int
+    #: What this process sent since then: writes that were applied, and writes whose condition failed.
+    applied: int = 0
+    failed: int = 0
+
+    def rate(self, writes: int) -> int:
+        """Return the writes of all processes since then, also those that failed.
+
+        The item counts those that were applied. The others are as many for each of them as in this process.
+        """
+        applied = writes - self.writes
+        return applied + self.failed * max(applied, self.applied, 1) // max(self.applied, 1)
 
 
 class CachedBucket:

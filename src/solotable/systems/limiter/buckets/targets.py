@@ -32,6 +32,7 @@ from solotable.systems.limiter.admin.resolve import EffectiveLimits, LimitsCache
 from solotable.systems.limiter.admin.schedule import Schedule
 from solotable.systems.limiter.circuit_breaker import CircuitBreaker
 from solotable.systems.limiter.errors import EntityDenied, LimitStatus, NeverSatisfiable, NoLimits
+from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules, rules_of
 from solotable.systems.limiter.records import record
 
@@ -61,6 +62,7 @@ class LimiterContext:
     #: Names of limits that were ignored and logged lately: entity, resource and limit.
     warned: TTLCache[tuple[str, str, str], bool]
     limits: Limits = ()
+    schedule: Schedule | None = None
     on_unavailable: OnUnavailable = "block"
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     #: Called with the soft limits that a call exceeded, and with the error that shadow mode spared it.
@@ -89,44 +91,46 @@ class Target:
         rules = self.charge.rules
         is_current = state is not None and state.text == rules.text
         for name, meter in rules.meters.items():
-            available, reset = None, 0.0
+            available, reset, more = None, 0, 0
             if state is not None and is_current:
-                available = meter.tokens(state.used[name], now) // MILLI
-                reset = meter.wait(state.used[name], now, meter.depth) / MICROSECONDS
-            wait = 0.0 if refused is None else refused.wait(name) / MICROSECONDS
-            yield self.status(name, available, wait, reset)
+                used = state.used[name]
+                available = meter.tokens(used, now) // MILLI
+                reset, more = meter.wait(used, now, meter.depth), _until_more(meter, used, now)
+            wait = 0 if refused is None else refused.wait(name)
+            yield self.status(name, available, wait, reset, more)
 
     def stored_statuses(self, now: int) -> Iterator[LimitStatus]:
         """Return the status of every limit by all shards, as they were read."""
         rules = self.charge.rules
         whole = whole_state(self.bucket, rules, now)
         for name, (available, wait) in shard_statuses(self.bucket, self.charge, now).items():
-            meter, reset = rules.meters[name], 0
-            if whole is not None:
-                reset = meter.wait(whole.used[name], now, meter.depth)
+            meter = rules.meters[name]
+            used = meter.full(now) if whole is None else whole.used[name]
             if name in self.skipped:
                 yield replace(self.never(name), available=available // MILLI)
             else:
-                yield self.status(name, available // MILLI, wait / MICROSECONDS, reset / MICROSECONDS)
+                reset, more = meter.wait(used, now, meter.depth), _until_more(meter, used, now)
+                yield self.status(name, available // MILLI, wait, reset, more)
 
     def status(
-        self, name: str, available: int | None, retry_after_seconds: float, reset_after_seconds: float = 0.0
+        self, name: str, available: int | None, retry_after: int, reset_after: int = 0, more_after: int = 0
     ) -> LimitStatus:
-        """Return the status of one limit."""
+        """Return the status of one limit; times are in microseconds."""
         return LimitStatus(
             entity=self.bucket.entity,
             resource=self.bucket.resource,
             limit=self.charge.rules.meters[name].limit,
             available=available,
             requested_milli=self.charge.amounts.get(name, 0) or self.skipped.get(name, 0),
-            retry_after_seconds=retry_after_seconds,
+            retry_after_seconds=retry_after / MICROSECONDS,
             enforced=name not in self.lenient,
-            reset_after_seconds=reset_after_seconds,
+            reset_after_seconds=reset_after / MICROSECONDS,
+            more_after_seconds=more_after / MICROSECONDS,
         )
 
     def never(self, name: str) -> LimitStatus:
         """Return the status of a limit that never holds so much; its wait is until it is full."""
-        return self.status(name, None, float(self.charge.rules.meters[name].fill_seconds))
+        return self.status(name, None, self.charge.rules.meters[name].fill_seconds * MICROSECONDS)
 
     def is_known(self, since: int, now: int) -> bool:
         """Return whether this process has read the whole bucket since a time."""
@@ -134,6 +138,14 @@ class Target:
             return True
         state = self.bucket.shards.get(0)
         return state is not None and not self.bucket.depth and since <= state.seen <= now
+
+
+def _until_more(meter: Meter, used: int, now: int) -> int:
+    """Return the microseconds until one token more is available; an untouched window has them at its end."""
+    if used <= meter.full(now) and meter.limit.kind not in ("fixed_window", "calendar"):
+        return 0
+    whole = max(0, meter.tokens(used, now) // MILLI)
+    return meter.wait(used, now, meter.cost((whole + 1) * MILLI))
 
 
 @record(frozen=True, slots=True)
@@ -253,8 +265,9 @@ def _sides(
 def _side(context: LimiterContext, entity: str, resource: str, effective: EffectiveLimits) -> _Side | None:
     """Return the stored limits of an entity, or those of the constructor; made once per look-up."""
     limits, revision, key = effective.limits, effective.revision, entity
-    if effective.schedule is not None:
-        limits, since = _scheduled(context.writer, entity, resource, effective.schedule)
+    schedule = context.schedule if limits is None else effective.schedule
+    if schedule is not None:
+        limits, since = _scheduled(context.writer, entity, resource, schedule)
         revision, key = max(revision, since), f"{entity}#{since}"
     found: _Side | None = effective.memo.get(key)
     if found is None:

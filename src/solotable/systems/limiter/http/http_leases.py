@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -31,8 +31,8 @@ from solotable.errors import (
 )
 from solotable.flow import Flow, arun
 from solotable.systems.limiter.admin.entities import FlatEntity
-from solotable.systems.limiter.admin.limits import Amount, amounts_by_limit, in_tokens
-from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust
+from solotable.systems.limiter.admin.limits import MICROSECONDS, Amount, amounts_by_limit, in_tokens
+from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust, extend, held_until
 from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.shards import TakenTokens, read_shards, surviving_shard
 from solotable.systems.limiter.errors import LeaseExpired, LimitStatus
@@ -79,6 +79,8 @@ class StoredLease(FlatEntity, table=table):
     #: The digest of the request, to tell a repetition from another request with the same key.
     asked: str
     ended: datetime | None = None
+    #: When the first tokens of concurrency limits are free, unless the lease is extended.
+    held_until: datetime | None = None
     version: Annotated[int, Version()] = 0
     expires: Annotated[datetime, TTL()]
 
@@ -218,6 +220,25 @@ class HttpLeases:
 
         return await self._modify(lease_id, change, version)
 
+    async def extend(self, lease_id: str, *, version: int | Any = None) -> StoredLease:
+        """Keep a lease, and what it holds of concurrency limits, for the whole time from now.
+
+        Raise LeaseExpired if the lease has ended, or if what it held has expired and is free.
+        """
+        found = await self.get(lease_id)
+        if (error := self._unexpected(found, version)) is not None:
+            raise error
+        if found.ended is not None:
+            raise LeaseExpired
+        until = await arun(_extend(self._limiter.context, found), self._db)
+
+        def change(found: StoredLease) -> dict[str, Any]:
+            if found.ended is not None:
+                raise LeaseExpired
+            return {"held_until": _time(until), "expires": self._expiry(until)}
+
+        return await self._modify(lease_id, change, version)
+
     async def _modify(
         self, lease_id: str, change: Callable[[StoredLease], dict[str, Any] | None], version: int | Any
     ) -> StoredLease:
@@ -267,7 +288,14 @@ class HttpLeases:
     def _is_current(self, lease: StoredLease) -> bool:
         return lease.expires > self._now()
 
+    def _expiry(self, until: int | None) -> datetime:
+        """Return when a lease expires: not before what it holds, which the lease may end."""
+        held = _time(until)
+        ends = self._now() if held is None else max(self._now(), held)
+        return (ends + self._ttl).replace(microsecond=0)
+
     def _new(self, lease_id: str, request: AcquireRequest, grant: Grant) -> StoredLease:
+        until = held_until(grant)
         charged = [
             ChargedBucket(
                 entity=each.bucket.entity,
@@ -289,7 +317,8 @@ class HttpLeases:
             consumed=dict(grant.amounts[request.resource]),
             also={name: dict(each) for name, each in grant.amounts.items() if name != request.resource},
             asked=request.digest(),
-            expires=(self._now() + self._ttl).replace(microsecond=0),
+            held_until=_time(until),
+            expires=self._expiry(until),
         )
 
 
@@ -340,20 +369,44 @@ def _held(lease: StoredLease, resource: str) -> set[str]:
     }
 
 
-def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, Mapping[str, int]]) -> Flow[None]:
-    """Settle the buckets of a lease, which another process may have charged."""
+def _time(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else datetime.fromtimestamp(microseconds / MICROSECONDS, UTC)
+
+
+def _taken(context: LimiterContext, lease: StoredLease) -> Flow[list[TakenTokens]]:
+    """Return what a lease took from its buckets, which another process may have charged."""
     taken: list[TakenTokens] = []
     for charged in lease.places:
         resource = charged.resource or lease.resource
         bucket = context.writer.cache.bucket(charged.entity, resource)
         if any(shard not in bucket.shards for shard in charged.shards):
             yield from read_shards(context.writer, bucket, consistent=True)
-        if not bucket.shards and all(amount <= 0 for amount in owed[resource].values()):
-            # C1.6: a bucket that does not exist is full; giving back must not create one.
-            continue
         shards = dict.fromkeys(surviving_shard(shard, bucket.shards) for shard in charged.shards)
-        charge = Charge(rules_from(charged.rules, charged.revision), {}, hold=charged.hold)
+        rules = rules_from(charged.rules, charged.revision)
+        amounts = {
+            name: amount
+            for name, amount in lease.by_resource[resource].items()
+            if amount > 0 and name in rules.meters and name not in charged.skipped
+        }
+        charge = Charge(rules, amounts, hold=charged.hold)
         taken.append(
             TakenTokens(bucket, charge, tuple(shards), periods=charged.periods, skipped=charged.skipped)
         )
+    return taken
+
+
+def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, Mapping[str, int]]) -> Flow[None]:
+    """Settle the buckets of a lease."""
+    taken = [
+        each
+        for each in (yield from _taken(context, lease))
+        # C1.6: a bucket that does not exist is full; giving back must not create one.
+        if each.bucket.shards or any(amount > 0 for amount in owed[each.bucket.resource].values())
+    ]
     yield from adjust(context.writer, Grant(tuple(taken), lease.by_resource), owed)
+
+
+def _extend(context: LimiterContext, lease: StoredLease) -> Flow[int | None]:
+    """Extend what a lease holds of concurrency limits, and return when it expires."""
+    taken = yield from _taken(context, lease)
+    return (yield from extend(context.writer, [Grant(tuple(taken), lease.by_resource)]))

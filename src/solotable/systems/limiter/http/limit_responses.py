@@ -1,6 +1,7 @@
 """The limiter's errors as HTTP responses, and the headers of limits. For any framework.
 
-A refusal is a problem of RFC 9457, in the form that `solotable.web` gives to every other one.
+A refusal is a problem of RFC 9457, in the form that `solotable.web` gives to every other one. RateLimit and
+RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026); sections below are its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 from solotable.errors import DataError
+from solotable.systems.limiter.admin.limits import Limit
 from solotable.systems.limiter.errors import (
     EntityDenied,
     LimiterUnavailable,
@@ -23,7 +25,7 @@ from solotable.systems.limiter.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
-#: "ietf": RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers. "x": X-RateLimit-*.
+#: "ietf": RateLimit and RateLimit-Policy of the draft. "x": X-RateLimit-*.
 HeaderStyle = Literal["both", "ietf", "x", "none"]
 #: RFC 9651: an integer has at most 15 digits.
 _LARGEST_INTEGER = 10**15 - 1
@@ -109,8 +111,9 @@ def check_header_style(style: HeaderStyle) -> HeaderStyle:
 def headers_of(statuses: Iterable[LimitStatus], style: HeaderStyle = "both") -> dict[str, str]:
     """Return the headers of limits: RateLimit-Policy and RateLimit, and X-RateLimit-*.
 
-    Each limit has its name, and the tightest is first: X-RateLimit-Limit without a name is that one's. A
-    limit in shadow mode is not shown, and an entity is never named.
+    Each limit has its name. In RateLimit the tightest is first, and X-RateLimit-Limit without a name is that
+    one's; RateLimit-Policy keeps its order, as it has to stay the same (section 3). A limit in shadow mode is
+    not shown. An entity is never named, so `pk` is left out.
     """
     found: dict[str, LimitStatus] = {}
     for status in statuses if style != "none" else ():
@@ -124,7 +127,7 @@ def headers_of(statuses: Iterable[LimitStatus], style: HeaderStyle = "both") -> 
     ordered = sorted(found.items(), key=lambda pair: _headroom(pair[1]))
     headers: dict[str, str] = {}
     if style != "x":
-        headers["ratelimit-policy"] = ", ".join(_policy(status) for _, status in ordered)
+        headers["ratelimit-policy"] = ", ".join(map(_policy, found.values()))
         headers["ratelimit"] = ", ".join(_service_limit(status) for _, status in ordered)
     if style != "ietf":
         headers |= _headers(ordered[0][1], "")
@@ -142,22 +145,47 @@ def _headroom(status: LimitStatus) -> tuple[bool, Fraction]:
 def _policy(status: LimitStatus) -> str:
     """Return a limit as an item of RateLimit-Policy: its quota, and the seconds that the quota is for.
 
-    A token bucket has its capacity in the time that it takes to fill.
+    `qu` has a registered unit or is left out (section 3.1.2): the unit of a limit is what its callers count.
     """
     limit = status.limit
     quota = f'"{limit.name}";q={limit.capacity}'
     if limit.kind == "concurrency":
         return f'{quota};qu="concurrent-requests"'
-    window = limit.period_seconds
+    return f"{quota};w={min(_window(limit), _LARGEST_INTEGER)}"
+
+
+def _window(limit: Limit) -> int:
+    """Return the seconds of a limit's quota: a token bucket has its capacity in the time that it fills."""
     if limit.kind == "token_bucket":
-        window = -(-limit.capacity * limit.period_seconds // limit.refill)
-    return f"{quota};w={min(window, _LARGEST_INTEGER)}"
+        return -(-limit.capacity * limit.period_seconds // limit.refill)
+    return limit.period_seconds
 
 
 def _service_limit(status: LimitStatus) -> str:
-    """Return a limit as an item of RateLimit: what is left, and the seconds until it is full."""
-    left, reset = max(0, status.available or 0), math.ceil(status.reset_after_seconds)
-    return f'"{status.limit.name}";r={left};t={min(reset, _LARGEST_INTEGER)}'
+    """Return a limit as an item of RateLimit: what is left, and its effective window."""
+    left, window = max(0, status.available or 0), _effective_window(status)
+    service_limit = f'"{status.limit.name}";r={left}'
+    return service_limit if window is None else f"{service_limit};t={min(window, _LARGEST_INTEGER)}"
+
+
+def _effective_window(status: LimitStatus) -> int | None:
+    """Return the seconds within which a client can use no more than what is left (section 4.1.2).
+
+    Of a limit that refuses it is the wait, so that Retry-After is not earlier (section 6). Of a limit that
+    refills all the time it is at least the time that the rate of the policy takes for what is left: otherwise
+    a client would infer a higher rate from both (section 8.5). A concurrency limit has none: any lease may
+    end at any time.
+    """
+    limit = status.limit
+    if limit.kind == "concurrency":
+        return None
+    if status.exceeded:
+        return math.ceil(status.retry_after_seconds)
+    left, until_more = max(0, status.available or 0), math.ceil(status.more_after_seconds)
+    if limit.kind in ("fixed_window", "calendar", "session"):
+        return until_more or _window(limit)
+    paced = -(-left * _window(limit) // limit.capacity)
+    return max(1, paced, until_more)
 
 
 def _headers(status: LimitStatus, suffix: str) -> dict[str, str]:

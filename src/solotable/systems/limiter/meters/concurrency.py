@@ -19,9 +19,9 @@ HOLD = "+"
 #: Above every number of tokens.
 _EXPIRY = 10**16
 #: How many expired holds one write removes, and the most if the charge needs the tokens of more:
-#: DynamoDB accepts 300 operators in a condition.
+#: DynamoDB accepts 300 operators in a condition. If it needs even more, other writes remove some before.
 _REMOVED = 20
-_MOST_REMOVED = 100
+MOST_REMOVED = 100
 
 
 class Hold(NamedTuple):
@@ -63,7 +63,7 @@ def expired_holds(used: int, now: int, lacking: int) -> list[Hold]:
     expired = [hold for hold in holds_of(used) if hold.expires <= now]
     if lacking <= 0 or len(expired) <= _REMOVED:
         return expired[:_REMOVED]
-    return sorted(expired, key=lambda hold: -hold.amount)[:_MOST_REMOVED]
+    return sorted(expired, key=lambda hold: -hold.amount)[:MOST_REMOVED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The cost: a shard may refuse a small charge although the others have some tokens
 shards that have most, and one that needs more than a shard's part takes parts of several.
 """
 
+from .holds import extend_holds
 from .read import read_shards
 from .reshard import merge, read_whole, split
 from .settle import TakenTokens, charge_one, settle
@@ -15,6 +16,7 @@ from .tree import surviving_shard
 __all__ = [
     "TakenTokens",
     "charge_one",
+    "extend_holds",
     "merge",
     "plan_settlement",
     "read_shards",

@@ -48,9 +48,23 @@ def has_headroom(charge: Charge, level: int) -> bool:
 
 
 def rebalance(
-    writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardState, charge: Charge
+    writer: BucketWriter,
+    bucket: CachedBucket,
+    shard: int,
+    state: ShardState,
+    charge: Charge,
+    *,
+    applied: int = 0,
+    failed: int = 0,
 ) -> Flow[None]:
-    """Split a shard that is written too often, merge one that is written seldom, finish a split."""
+    """Split a shard that is written too often, merge one that is written seldom, finish a split.
+
+    `applied` and `failed` are the writes that this process sent. DynamoDB counts a write whose condition
+    failed as any other, so a crowd that is mostly refused needs shards too.
+    """
+    if (sample := bucket.samples.get(shard)) is not None:
+        sample.applied += applied
+        sample.failed += failed
     try:
         if state.split and abs(writer.now() - state.split) > _UNFINISHED_MICROSECONDS:
             yield from finish_split(writer, bucket, shard, state)
@@ -76,10 +90,10 @@ def _rebalance(
     passed = state.seen - sample.at
     if passed < _SPLIT_MICROSECONDS:
         return
-    written = (state.writes - sample.writes) * MICROSECONDS
+    written = sample.rate(state.writes) * MICROSECONDS
     if written > shard_above * passed:
         bucket.samples[shard] = RateSample(state.seen, state.writes, state.level)
-        may_split = state.level < writer.highest_level and charge.rules.splits
+        may_split = state.level < writer.highest_level and charge.rules.splits and not state.has_hold()
         if may_split and has_headroom(charge, state.level + 1):
             yield from split(writer, bucket, shard, state)
     elif passed >= (_MERGE_MICROSECONDS if state.level else _SPLIT_MICROSECONDS):

@@ -17,6 +17,7 @@ from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.records import record
 
 from .expiry import extend_ancestors
+from .holds import end_past_holds
 from .read import read_some
 from .reshard import finish_splits, has_headroom, read_whole
 from .totals import plan_settlement, whole_state
@@ -133,6 +134,10 @@ def settle_shard(
                 for name, amount in amounts.items()
                 if name in rules.meters and (name in rules.held) is (name in held)
             }
+            if is_current and taken.charge.hold and (past := held.keys() & amounts.keys() - left.keys()):
+                # Released although the item does not have the limit now: it may have it again.
+                given = {name: -amounts[name] for name in past}
+                yield from end_past_holds(writer, bucket, shard, taken.charge.hold, given)
             if not left:
                 return
             charge = Charge(

@@ -47,10 +47,13 @@ def _take(
         if bucket.depth and not lane.lost and _exceeds_shard(bucket, charge):
             return (yield from take_parts(writer, bucket, charge))
         send = charge_in_tree if shard else charge_shard
+        lane.attempt = 0
         outcome = yield from send(writer, bucket, shard, charge, lane)
         if isinstance(outcome, Charged):
             if outcome.state is not None and (writer.shard_above is not None or outcome.state.split):
-                yield from rebalance(writer, bucket, shard, outcome.state, charge)
+                yield from rebalance(
+                    writer, bucket, shard, outcome.state, charge, applied=1, failed=lane.attempt
+                )
             return TakenTokens(bucket, charge, (shard,), outcome.state)
         if isinstance(outcome, RulesOutdated):
             return outcome
@@ -62,10 +65,10 @@ def _take(
             # The same one or what became of it: a write whose response was lost is known there.
             shard = select(bucket.shards, shard)
             continue
+        if lane.attempt and (writer.shard_above is not None or outcome.state.split):
+            yield from rebalance(writer, bucket, shard, outcome.state, charge, failed=lane.attempt)
         if bucket.depth == 0:
             return outcome
-        if outcome.state.seen == outcome.now:
-            yield from rebalance(writer, bucket, shard, outcome.state, charge)
         if not has_headroom(charge, bucket.depth):
             # All shards together are more likely to have so much than one is.
             return (yield from take_parts(writer, bucket, charge))

@@ -40,6 +40,7 @@ _LEASE = {
     "consumed": {"rpm": 1, "tpm": 500},
     "also": {},
     "ended": None,
+    "held_until": None,
     "expires": _TIME,
     "version": 1,
 }
@@ -118,7 +119,10 @@ class AdjustBody(BaseModel):
 
 
 class LeaseOut(BaseModel):
-    """A lease: what a call has taken so far."""
+    """A lease: what a call has taken so far.
+
+    `held_until` is when tokens of concurrency limits are free, unless the lease is extended.
+    """
 
     model_config = response(_LEASE)
 
@@ -128,6 +132,7 @@ class LeaseOut(BaseModel):
     consumed: dict[str, Number]
     also: dict[str, dict[str, Number]] = {}
     ended: datetime | None = None
+    held_until: datetime | None = None
     expires: datetime
     version: int
 

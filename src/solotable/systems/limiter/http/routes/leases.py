@@ -65,6 +65,16 @@ async def adjust_lease(
     return LeaseOut.of(found)
 
 
+@router.post("/leases/{lease_id}/extend", **allow(*APPS))
+async def extend_lease(
+    lease_id: LeasePath, leases: Leases, expected: IfMatch, response: Response
+) -> LeaseOut:
+    """Keep a lease, and its tokens of concurrency limits, for the whole time from now; 409 if it is over."""
+    found = await leases.extend(lease_id, version=expected)
+    response.headers["etag"] = etag(found.version)
+    return LeaseOut.of(found)
+
+
 @router.delete("/leases/{lease_id}", status_code=204, **allow(*APPS))
 async def end_lease(
     lease_id: LeasePath,
