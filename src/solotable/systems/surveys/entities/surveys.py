@@ -20,7 +20,7 @@ from solotable import Counted, Counter, Key, Query, SoftDelete, new_id, pattern
 from solotable.systems.surveys.formats.texts import Address, ClientName, Name, Notes, ShortText, Title
 from solotable.systems.surveys.table import OF_TENANT, WAITING, surveyor
 
-from .stored import Condition, Id, Order, Stored
+from .stored import Condition, Id, Order, Stored, SyncStatus
 
 SurveyStatus = Literal["draft", "in_progress", "completed", "archived"]
 PhotoIds = Annotated[list[Id], Field(max_length=50)]
@@ -83,6 +83,32 @@ class SurveyMeta(Stored, table=surveyor):
             | SurveyComponent.key.query(survey_id=survey_id)
             | SurveyElement.key.query(survey_id=survey_id)
             | SurveySection.key.query(survey_id=survey_id)
+        )
+
+    @pattern
+    @classmethod
+    def waiting(
+        cls, status: SyncStatus
+    ) -> Query[SurveyComponent | SurveyElement | SurveySection | SurveyMeta]:
+        """The items of surveys that are pending, or failed, the longest waiting first (Q9)."""
+        return (
+            SurveyComponent.by_sync.query(sync_status=status)
+            | SurveyElement.by_sync.query(sync_status=status)
+            | SurveySection.by_sync.query(sync_status=status)
+            | cls.by_sync.query(sync_status=status)
+        )
+
+    @pattern
+    @classmethod
+    def changed_since(
+        cls, since: datetime
+    ) -> Query[SurveyComponent | SurveyElement | SurveySection | SurveyMeta]:
+        """The items of surveys that were changed at a time or later, the oldest change first (Q10)."""
+        return (
+            SurveyComponent.by_time.query().since(updated=since)
+            | SurveyElement.by_time.query().since(updated=since)
+            | SurveySection.by_time.query().since(updated=since)
+            | cls.by_time.query().since(updated=since)
         )
 
 

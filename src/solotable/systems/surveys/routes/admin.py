@@ -1,13 +1,16 @@
-"""`/tenants`, `/members` and `/admin/surveys`: for administrators."""
+"""`/tenants`, `/members`, `/tenant/export`, `/admin/surveys` and `/metrics`: for administrators."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
+from solotable.observe.series import CONTENT_TYPE
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.systems.surveys.entities.access import Member, MemberRole, Tenant, TenantSummary
 from solotable.systems.surveys.services.drafts import Input, MemberDraft, TenantDraft, TenantPatch
+from solotable.systems.surveys.services.export import export_tenant
 from solotable.systems.surveys.services.tenants import Members, Tenants, TenantSurvey
 from solotable.web import DatabaseDep, Page, Paging
 
@@ -69,6 +72,31 @@ async def delete_tenant(tenant: Id, db: DatabaseDep, request: Request) -> Erased
 async def list_all_surveys(db: DatabaseDep, paging: Paging) -> Page[TenantSurvey]:
     """List the surveys of all tenants; `limit` is the number of tenants on a page."""
     return Page[TenantSurvey].of(await Tenants(db).surveys(limit=paging.limit, cursor=paging.cursor))
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"description": "The metrics.", "content": {CONTENT_TYPE: {}}}},
+    **allow(*GLOBAL_ADMINS),
+)
+async def get_metrics(request: Request) -> Response:
+    """Return the requests that this process sent to the table since its start, as Prometheus text."""
+    text = request.app.state.metrics.render()
+    return Response(text, headers={"content-type": CONTENT_TYPE})
+
+
+@router.get(
+    "/tenant/export",
+    response_class=StreamingResponse,
+    responses={200: {"description": "Lines of JSON.", "content": {"application/x-ndjson": {}}}},
+    **allow(*ADMINS),
+)
+async def export_everything(store: ActiveStore) -> StreamingResponse:
+    """Return every item of the tenant as lines of JSON; the last line has the number of items."""
+    chunks = await export_tenant(store)
+    name = {"content-disposition": 'attachment; filename="tenant.ndjson"', "cache-control": "no-store"}
+    return StreamingResponse(chunks, media_type="application/x-ndjson", headers=name)
 
 
 @router.get("/members", **allow(*ADMINS))
