@@ -46,6 +46,7 @@ from .report.links import ReportLink, ReportLinks
 from .report.pdf import NoPrinter, print_pdf
 from .report.photo_export import export_photos
 from .report.service import read_report, report_html
+from .services.commits import CommitStore, OnCommit, Written
 from .services.documents import Documents
 from .services.drafts import (
     ComponentDraft,
@@ -88,6 +89,7 @@ __all__ = [
     "Access",
     "BatchChange",
     "BucketStorage",
+    "CommitStore",
     "Component",
     "ComponentDraft",
     "ComponentPatch",
@@ -127,6 +129,7 @@ __all__ = [
     "MemberRole",
     "Members",
     "NoPrinter",
+    "OnCommit",
     "ParentGone",
     "Part",
     "PartKind",
@@ -167,6 +170,7 @@ __all__ = [
     "TenantSummary",
     "TenantSurvey",
     "Tenants",
+    "Written",
     "batch_update",
     "changed_since",
     "export_photos",

@@ -14,13 +14,16 @@ from solotable.errors import NotFound, SolotableError, VersionConflict
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.access import Access, SurveyRole
 from solotable.systems.surveys.entities.surveys import SurveyMeta, SurveySummary
+from solotable.systems.surveys.errors import missing_is_not_found
 from solotable.systems.surveys.services.drafts import SurveyDraft, SurveyPatch
 
 from .tree import SurveyTree, build_tree
 
 ResultT = TypeVar("ResultT")
-#: Users that one survey can be shared with: they change in one transaction of at most 100 actions.
+#: Users that one survey can be shared with, and users whose role one call changes.
+#: DynamoDB: a transaction has at most 100 actions, and one of them is the survey's.
 MAX_USERS = 90
+MAX_ACCESS_CHANGES = 95
 
 
 class Surveys:
@@ -77,7 +80,8 @@ class Surveys:
         if not changes:
             return await self.get(survey_id)
         expected = ANY if version is None else version
-        return await self._store.update(SurveyMeta, version=expected, set=changes, survey_id=survey_id)
+        with missing_is_not_found("survey"):
+            return await self._store.update(SurveyMeta, version=expected, set=changes, survey_id=survey_id)
 
     async def share(
         self,
@@ -148,8 +152,14 @@ def _roles(owner: str, editors: Sequence[str], viewers: Sequence[str]) -> dict[s
 def _write_access(
     tx: AsyncTransaction, survey_id: str, before: dict[str, SurveyRole], after: dict[str, SurveyRole]
 ) -> None:
-    for user_id, role in after.items():
-        if before.get(user_id) != role:
-            tx.put(Access(user_id=user_id, survey_id=survey_id, role=role))
-    for user_id in before.keys() - after.keys():
+    changed = [(user_id, role) for user_id, role in after.items() if before.get(user_id) != role]
+    removed = before.keys() - after.keys()
+    if len(changed) + len(removed) > MAX_ACCESS_CHANGES:
+        raise InvalidInput(
+            f"One call changes the access of at most {MAX_ACCESS_CHANGES} users; got "
+            f"{len(changed) + len(removed)}. Make several calls."
+        )
+    for user_id, role in changed:
+        tx.put(Access(user_id=user_id, survey_id=survey_id, role=role))
+    for user_id in sorted(removed):
         tx.delete(Access, user_id=user_id, survey_id=survey_id)
