@@ -28,11 +28,11 @@ def _clean_line(value: object) -> object:
     return " ".join(clean(value).split()) if isinstance(value, str) else value
 
 
-#: S4.41
-Title = Annotated[str, BeforeValidator(_clean_line), Field(min_length=1, max_length=200)]
-Address = Annotated[str, BeforeValidator(_clean), Field(max_length=500)]
-ClientName = Annotated[str, BeforeValidator(_clean_line), Field(max_length=100)]
-Name = Annotated[str, BeforeValidator(_clean_line), Field(min_length=1, max_length=100)]
-Notes = Annotated[str, BeforeValidator(_clean), Field(max_length=5000)]
-ShortText = Annotated[str, BeforeValidator(_clean_line), Field(max_length=200)]
-PhraseText = Annotated[str, BeforeValidator(_clean), Field(max_length=5000)]
+#: S4.41. The limits come first: they apply to the cleaned text, and errors count its characters.
+Title = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(_clean_line)]
+Address = Annotated[str, Field(max_length=500), BeforeValidator(_clean)]
+ClientName = Annotated[str, Field(max_length=100), BeforeValidator(_clean_line)]
+Name = Annotated[str, Field(min_length=1, max_length=100), BeforeValidator(_clean_line)]
+Notes = Annotated[str, Field(max_length=5000), BeforeValidator(_clean)]
+ShortText = Annotated[str, Field(max_length=200), BeforeValidator(_clean_line)]
+PhraseText = Annotated[str, Field(max_length=5000), BeforeValidator(_clean)]
