@@ -1,4 +1,4 @@
-"""`solotable surveys`: the report of a survey as HTML or PDF, its photos as a ZIP, and a tenant's export.
+"""`solotable surveys`: reports as HTML or PDF, photos as a ZIP, and the export of a tenant.
 
 A command parses, calls and prints; `solotable.systems.surveys` does the work and is imported when a command
 runs.

@@ -226,7 +226,7 @@ def test_a_change_of_many_photos_that_a_colleague_interrupts_is_a_conflict(offic
     assert shown(office, section.section_id) == known
 
 
-def test_a_batch_with_too_many_photos_is_told_before_anything_is_written(office: Office) -> None:
+def test_a_batch_with_too_many_photos_is_rejected_before_anything_is_written(office: Office) -> None:
     survey = office.survey()
     known = images(office, 60)
     sections = [office.section(survey, f"Room {number}") for number in range(2)]
@@ -273,7 +273,7 @@ def test_a_survey_of_a_thousand_photos_is_read_and_reported_whole(office: Office
     assert office.run(uses()) == 1000
 
 
-def test_a_swap_of_more_users_than_a_transaction_holds_is_told(office: Office) -> None:
+def test_a_swap_of_more_users_than_a_transaction_holds_is_rejected(office: Office) -> None:
     survey = office.survey()
     first = [f"a{number}" for number in range(MAX_USERS - 1)]
     other = [f"b{number}" for number in range(MAX_USERS - 1)]
@@ -288,7 +288,7 @@ def test_a_swap_of_more_users_than_a_transaction_holds_is_told(office: Office) -
     assert office.run(office.surveys().list_of("b0")).items == []
 
 
-def test_a_swap_of_more_associations_than_a_transaction_holds_is_told(office: Office) -> None:
+def test_a_swap_of_more_associations_than_a_transaction_holds_is_rejected(office: Office) -> None:
     def targets(letter: str) -> dict[str, Any]:
         names = ("element_ids", "component_ids", "material_ids")
         return {name: [f"{letter}{number}" for number in range(30)] for name in names}

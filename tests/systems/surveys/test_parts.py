@@ -169,7 +169,7 @@ async def _all(office: Office, query: Any) -> list[Any]:
     return [each async for each in office.store().all(query)]
 
 
-def test_of_two_who_move_the_same_element_one_is_told(office: Office) -> None:
+def test_of_two_who_move_the_same_element_one_gets_a_conflict(office: Office) -> None:
     survey = office.survey()
     roof, walls, floor = (office.section(survey, name) for name in ("Roof", "Walls", "Floor"))
     element = office.element(roof)

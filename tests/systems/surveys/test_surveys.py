@@ -119,6 +119,19 @@ def test_s4_38_lists_have_pages_of_100_and_a_cursor(office: Office) -> None:
     assert rest.cursor is None
 
 
+def test_s4_38_a_page_has_100_surveys_by_default_and_an_iterator_has_them_all(office: Office) -> None:
+    store = office.beside()
+    for number in range(103):
+        store.create(SurveyMeta(survey_id=f"s{number:03d}", title=f"Survey {number}", owner="ann"))
+    page = office.run(office.surveys().list())
+    assert (len(page.items), page.cursor is not None) == (100, True)
+
+    async def every() -> list[str]:
+        return [each.survey_id async for each in office.store().all(SurveyMeta.listed())]
+
+    assert office.run(every()) == [f"s{number:03d}" for number in range(102, -1, -1)]
+
+
 def test_s4_23_an_update_of_the_metadata_changes_what_is_given(office: Office) -> None:
     survey = office.survey(client_name="Ada", survey_date=date(2026, 1, 2))
     changed = office.run(
