@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from solotable.systems.surveys.report.links import MAX_DAYS, ReportLinks
+from solotable.systems.surveys.report.pdf import find_browser
 
 from .api import Api, mark, running
 
@@ -42,6 +43,16 @@ def test_caches_search_engines_and_other_sites_do_not_learn_a_link(api: Api) -> 
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert "noindex" in answer.headers["x-robots-tag"]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no Chromium on this machine: the PDF is not tested")
+def test_the_page_of_a_link_offers_its_pdf(api: Api) -> None:
+    path = f"/reports/{api.ids['acme']['token']}"
+    assert f'href="{path}/report.pdf"' in api.ask("GET", path).text
+    printed = api.ask("GET", f"{path}/report.pdf")
+    assert printed.content.startswith(b"%PDF-")
+    assert printed.headers["cache-control"] == "private, no-store"
+    assert api.ask("GET", "/reports/eyJ0." + "A" * 43 + "/report.pdf").status_code == 404
 
 
 @pytest.mark.parametrize("days", [0, MAX_DAYS + 1, "x"])

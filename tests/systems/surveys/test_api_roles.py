@@ -66,10 +66,11 @@ WRITTEN: dict[str, tuple[set[str], str | None]] = {
     "GET /surveys/{survey_id}/report": (M, "viewer"),
     "POST /surveys/{survey_id}/report/links": (M, "owner"),
     "GET /reports/{token}": (set(), None),
+    "GET /reports/{token}/report.pdf": (set(), None),
     "GET /metrics": (G, None),
 }
 #: The token of the path is the credential.
-PUBLIC = {"GET /reports/{token}"}
+PUBLIC = {"GET /reports/{token}", "GET /reports/{token}/report.pdf"}
 RANKS = {"STRANGER": 0, "VIEWER": 1, "EDITOR": 2, "OWNER": 3}
 SURVEY_ROLES = {"viewer": 1, "editor": 2, "owner": 3}
 OF_SURVEYS = [each for each in OPERATIONS if "x-survey-role" in each.document]

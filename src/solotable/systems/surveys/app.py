@@ -6,6 +6,7 @@ are off.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -30,6 +31,8 @@ from .table import surveyor
 
 #: The largest photo and some space for headers.
 MAX_BODY_BYTES = 26 * MB
+#: Reports that are printed as PDF at once.
+MAX_PRINTS = 2
 
 
 def create_app(  # noqa: PLR0913 - the settings of an app, each by name
@@ -65,6 +68,7 @@ def create_app(  # noqa: PLR0913 - the settings of an app, each by name
     )
     app.state.metrics = metrics
     app.state.report_links = ReportLinks(link_secrets)
+    app.state.printing = asyncio.Semaphore(MAX_PRINTS)
     app.state.known_tenants = KnownTenants()
     for router in ROUTERS:
         app.include_router(router)
