@@ -1,4 +1,4 @@
-"""Links to reports: they open one report without a credential, until they end, and nothing else."""
+"""Links to reports open one report without a credential, until they end; deleted surveys are hidden."""
 
 from __future__ import annotations
 
@@ -87,6 +87,28 @@ def test_a_link_ends_with_its_survey(api: Api) -> None:
     assert api.ask("GET", path).status_code == 200
     assert api.ask("DELETE", f"/surveys/{survey}", "OWNER").status_code == 204
     assert api.ask("GET", path).status_code == 404
+
+
+def test_a_deleted_survey_is_hidden_from_administrators_too_and_comes_back(api: Api) -> None:
+    survey = api.ask("POST", "/surveys", "OWNER", json={"title": "Short"}).json()["survey_id"]
+    section = api.ask("POST", f"/surveys/{survey}/sections", "OWNER", json={"name": "Roof"}).json()
+    part = f"/surveys/{survey}/sections/{section['section_id']}"
+    element = {"section_id": section["section_id"], "name": "Covering"}
+    assert api.ask("DELETE", f"/surveys/{survey}", "OWNER").status_code == 204
+    for role in ("OWNER", "TENANT_ADMIN", "GLOBAL_ADMIN"):
+        assert api.ask("GET", part, role).status_code == 404
+        assert api.ask("PATCH", part, role, json={"notes": "late"}).status_code == 404
+        assert api.ask("POST", f"/surveys/{survey}/elements", role, json=element).status_code == 404
+    assert api.ask("POST", f"/surveys/{survey}/restore", "TENANT_ADMIN").status_code == 200
+    assert api.ask("GET", part, "OWNER").json()["notes"] == ""
+
+
+def test_users_have_ids_as_their_provider_gives_them(api: Api) -> None:
+    draft = {"user_id": "auth0|5f7c#1", "name": "Zoe"}
+    assert api.ask("POST", "/members", "TENANT_ADMIN", json=draft).status_code == 201
+    path = "/members/auth0%7C5f7c%231"
+    assert api.ask("PATCH", path, "TENANT_ADMIN", json={"role": "admin"}).json()["role"] == "admin"
+    assert api.ask("DELETE", path, "TENANT_ADMIN").status_code == 204
 
 
 def test_a_token_opens_until_its_end_and_not_a_second_longer() -> None:

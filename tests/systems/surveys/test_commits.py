@@ -252,6 +252,10 @@ class Writes:
                 lambda: self.surveys.delete("s1"),
                 {"delete SurveyMeta", "delete Access"},
             ),
+            "Surveys.restore": (
+                lambda: self.surveys.restore("s1"),
+                {"undelete SurveyMeta", "put Access"},
+            ),
         }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
@@ -18,6 +20,8 @@ from .access import ADMINS, GLOBAL_ADMINS
 from .dependencies import ActiveStore, known_tenants
 
 router = APIRouter(tags=["administration"], route_class=JsonRoute)
+#: Ids of users come from elsewhere, such as `auth0|5f7c`.
+UserPath = Annotated[str, Path(min_length=1, max_length=128, examples=["ben"])]
 
 
 class RoleChange(Input):
@@ -113,13 +117,13 @@ async def add_member(draft: MemberDraft, store: ActiveStore, response: Response)
 
 @router.patch("/members/{user_id}", **allow(*ADMINS))
 async def change_member(
-    user_id: Id, body: RoleChange, store: ActiveStore, version: ExpectedVersion, response: Response
+    user_id: UserPath, body: RoleChange, store: ActiveStore, version: ExpectedVersion, response: Response
 ) -> Member:
     """Change the role of a member."""
     return set_etag(response, await Members(store).change_role(user_id, body.role, version=version))
 
 
 @router.delete("/members/{user_id}", status_code=204, **allow(*ADMINS))
-async def remove_member(user_id: Id, store: ActiveStore) -> None:
+async def remove_member(user_id: UserPath, store: ActiveStore) -> None:
     """Remove a member."""
     await Members(store).remove(user_id)

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 from solotable import ANY, AsyncStore, AsyncTransaction, Page
 from solotable.errors import NotFound, SolotableError, VersionConflict
+from solotable.flow import arun, get_items, key_of, scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.access import Access, SurveyRole
 from solotable.systems.surveys.entities.surveys import SurveyMeta, SurveySummary
 from solotable.systems.surveys.errors import missing_is_not_found
 from solotable.systems.surveys.services.drafts import SurveyDraft, SurveyPatch
+from solotable.systems.surveys.table import surveyor
 
 from .tree import SurveyTree, build_tree
 
@@ -130,6 +132,20 @@ class Surveys:
                     _write_access(tx, survey_id, before, {})
 
         await self._retry(attempt, version)
+
+    async def restore(self, survey_id: str) -> SurveyMeta:
+        """Restore a survey that was deleted less than 30 days ago, with the access of its users."""
+        scope = scope_of(self._store)
+        key = key_of(scope, SurveyMeta, survey_id=survey_id)
+        (item,) = await arun(get_items(scope, surveyor, [key], consistent=True), self._store)
+        with unwrap_failure():
+            async with self._store.transaction() as tx:
+                # It raises NotFound for a survey that is not deleted, or was purged.
+                tx.undelete(SurveyMeta, survey_id=survey_id)
+                if item is not None:
+                    deleted: Any = SurveyMeta.plan().decode(item)
+                    _write_access(tx, survey_id, {}, _roles(deleted.owner, deleted.editors, deleted.viewers))
+        return await self.get(survey_id, consistent=True)
 
     async def _retry(self, attempt: Callable[[], Awaitable[ResultT]], version: int | None) -> ResultT:
         # A caller that names a version wants to see a conflict of that version.
