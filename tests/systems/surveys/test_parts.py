@@ -316,4 +316,6 @@ def test_c4_14_control_characters_go_and_lines_stay(office: Office) -> None:
     assert section.notes == "one\ntwo\n\tthree"
     changed = office.run(office.sections(survey).update(section.section_id, SectionPatch(notes="a\rb\x1b")))
     assert changed.notes == "a\nb"
+    backwards = SectionPatch(name="\u202etxet\u2066", notes="\u200f\u05d0 \u2028b")
+    assert (backwards.name, backwards.notes) == ("txet", "\u200f\u05d0 b"), "a mark of direction stays"
     assert office.run(office.sections(survey).get(section.section_id, consistent=True)).notes == "a\nb"

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-#: C0 and C1 controls but tab and newline, and marks that only change how other text is displayed.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+#: C0 and C1 controls but tab and newline, and marks that only change how other text is displayed: overrides
+#: of the direction make a report show a text backwards.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def clean(text: str) -> str:
