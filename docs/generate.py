@@ -1,4 +1,4 @@
-"""Write the generated sections of differences.md and cli.md: `python docs/generate.py`.
+"""Write the generated sections of the reference pages: `python docs/generate.py`.
 
 A section is the text between `<!-- generated: name -->` and `<!-- end -->`. The rest of a page does not
 change. A test compares the pages with the output of this program.
@@ -121,6 +121,20 @@ def described(path: str, command: click.Command) -> str:
     return "\n".join(lines)
 
 
+def surveys_patterns() -> str:
+    """List the access patterns of the surveys: pattern, index, key condition, cost."""
+    from solotable._entities.patterns.access_patterns import access_patterns
+    from solotable.systems.surveys import surveyor
+
+    lines = ["| Pattern | Index | Key condition | Cost | Returns |", "|---|---|---|---|---|"]
+    for each in access_patterns([surveyor]):
+        # The parts of a mixed query share their partition.
+        condition = "; or ".join(f"`{part}`" for part in each.key_condition.split(" OR "))
+        index = each.index or "the table"
+        lines.append(f"| `{each.name}` | {index} | {condition} | {each.cost} | {each.summary} |")
+    return "\n".join(lines)
+
+
 def help_of(option: click.Option) -> str:
     """Return the help of an option with its default, if `--help` shows it."""
     default = f" Default: {option.default}." if option.show_default else ""
@@ -151,6 +165,7 @@ PAGES = {
         "dynamodb-local": dynamodb_local,
     },
     REFERENCE / "cli.md": {"commands": commands},
+    REFERENCE / "surveys-patterns.md": {"patterns": surveys_patterns},
 }
 
 

@@ -266,6 +266,29 @@ def test_undelete_gives_the_identical_item_back(db: Store, base: Database, openi
         db.undelete(Member, member_id="a")
 
 
+def test_a_transaction_undeletes_with_its_other_writes_or_not_at_all(db: Store, opening: Opening) -> None:
+    db.create(Member(member_id="a", name="Ada", email="ada@x"))
+    before = raw(opening)
+    db.delete(Member, member_id="a")
+
+    def fail() -> None:
+        with db.transaction() as tx:
+            tx.undelete(Member, member_id="a")
+            tx.check(Member, member_id="none")
+
+    with pytest.raises(TransactionFailed):
+        fail()
+    assert db.get(Member, member_id="a") is None
+    with db.transaction() as tx:
+        tx.undelete(Member, member_id="a")
+        tx.create(Card(card_id="c"))
+    db.delete(Card, card_id="c", version=1)
+    assert db.require(Member, member_id="a").email == "ada@x"
+    assert [item for item in raw(opening) if "Member" in str(item["_type"])] == [
+        item for item in before if "Member" in str(item["_type"])
+    ]
+
+
 def raw(opening: Opening) -> list[Item]:
     return sorted(opening.raw(club), key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
 

@@ -12,7 +12,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable._flows.traits import leases
+from solotable._flows.traits import leases, soft_delete
 from solotable._flows.transactions.commit import Planner, transact
 from solotable._flows.transactions.idempotency import CallerToken, caller_token
 from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
@@ -165,6 +165,11 @@ class TransactionWork:
         condition = condition_of(plan, where)
         prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
         self._add(lambda: _already(prepared), plan, ("check", key, version, condition))
+
+    def undelete(self, entity: type[Entity], /, **key: Any) -> None:
+        """Undelete an entity within the grace period of its SoftDelete."""
+        plan = check_class("undelete", entity).plan()
+        self._add(lambda: soft_delete.plan_undelete(self._scope, plan, key), plan, ("undelete", key))
 
     def include(self, *planned: Planned) -> None:
         """Add a prepared write: `tx.include(db.names(Route).renaming(...))`."""

@@ -1,4 +1,4 @@
-"""`solotable surveys`: the report of a survey as HTML or PDF, and its photos as a ZIP.
+"""`solotable surveys`: reports as HTML or PDF, photos as a ZIP, and the export of a tenant.
 
 A command parses, calls and prints; `solotable.systems.surveys` does the work and is imported when a command
 runs.
@@ -32,11 +32,11 @@ _STORAGE_HELP = "Where the photos are: a folder, or s3://bucket/prefix. Default:
 
 @click.group("surveys", cls=CommandGroup)
 def command() -> None:
-    """Reports and photos of building surveys."""
+    """Reports, photos and exports of building surveys."""
 
 
-def _file_options(function: CommandT) -> CommandT:
-    """Give a command the database, the tenant, the storage and `-o/--output`."""
+def _output_options(function: CommandT) -> CommandT:
+    """Give a command the database, the tenant and `-o/--output`."""
     for option in (
         json_option,
         click.option("--force", is_flag=True, help="Replace an existing file."),
@@ -47,7 +47,6 @@ def _file_options(function: CommandT) -> CommandT:
             type=click.Path(path_type=Path, dir_okay=False),
             help="The file to write.",
         ),
-        click.option("--storage", metavar="FOLDER", envvar="SOLOTABLE_STORAGE", help=_STORAGE_HELP),
         click.option(
             *("-t", "--tenant"),
             metavar="T",
@@ -58,6 +57,12 @@ def _file_options(function: CommandT) -> CommandT:
     ):
         function = option(function)
     return db_option(function)
+
+
+def _file_options(function: CommandT) -> CommandT:
+    """Give a command the database, the tenant, the storage and `-o/--output`."""
+    storage = click.option("--storage", metavar="FOLDER", envvar="SOLOTABLE_STORAGE", help=_STORAGE_HELP)
+    return _output_options(storage(function))
 
 
 @command.command(
@@ -135,6 +140,30 @@ def photos(
         return size
 
     size = write_whole(file, lambda target: asyncio.run(export(target)))
+    _print_written(file, size, as_json=as_json)
+
+
+@command.command("export", epilog="Example: solotable surveys export -d app.db -t acme -o acme.ndjson")
+@_output_options
+def export(db: str | None, tenant: str, file: Path, force: bool, as_json: bool) -> None:
+    """Write every item of a tenant as lines of JSON.
+
+    The last line has the number of items. The bytes of images and documents stay in the storage; their lines
+    have the storage keys.
+    """
+    from solotable.systems.surveys import Tenant, export_tenant
+
+    check_free(file, force=force)
+
+    async def write(target: BinaryIO) -> int:
+        size = 0
+        async with _open(db) as database:
+            await database.require(Tenant, id=tenant)
+            async for chunk in await export_tenant(database.tenant(tenant)):
+                size += target.write(chunk)
+        return size
+
+    size = write_whole(file, lambda target: asyncio.run(write(target)))
     _print_written(file, size, as_json=as_json)
 
 

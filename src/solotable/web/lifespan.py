@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Request
 
 from solotable import AsyncDatabase, Table, connect_async
+from solotable.observe import Observer
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -20,19 +21,28 @@ def lifespan(
     cursor_secrets: Sequence[bytes] = (),
     clock: Callable[[], float] = time.time,
     session: Any = None,
+    observer: Observer | None = None,
     during: Lifespan | None = None,
 ) -> Lifespan:
     """Return a lifespan that opens a database: `FastAPI(lifespan=lifespan(url, table))`.
 
     A database that you pass open stays open when the app stops. Several workers need the same
-    `cursor_secrets`; without them a cursor works only in the worker that made it. `during(app)` is
-    entered after the database opens, and left before it closes.
+    `cursor_secrets`; without them a cursor works only in the worker that made it. `observer` gets each
+    request of a database that the lifespan opens. `during(app)` is entered after the database opens, and
+    left before it closes.
     """
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
         database = (
-            connect_async(source, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
+            connect_async(
+                source,
+                *tables,
+                cursor_secrets=cursor_secrets,
+                clock=clock,
+                session=session,
+                observer=observer,
+            )
             if isinstance(source, str)
             else source
         )

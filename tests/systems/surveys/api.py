@@ -107,6 +107,7 @@ def fill(api: Api, tenant: str) -> None:
         of_element = make(f"{base}/components", {"element_id": of_part["element_id"], "name": text}, "EDITOR")
         make(f"{base}/configs", {}, "OWNER")
         config = make(f"{base}/configs", {}, "OWNER")
+        link = make(f"{base}/report/links", {}, "OWNER")
         document = make("/documents", text.encode(), "OWNER", params={"name": text})
         make("/members", {"user_id": "ben" if not count else "cy", "name": text})
         if count:
@@ -124,6 +125,7 @@ def fill(api: Api, tenant: str) -> None:
             "phrase_id": phrase["phrase_id"],
             "image_id": image["image_id"],
             "document_id": document["document_id"],
+            "token": link["path"].rpartition("/")[2],
         }
     api.ids[tenant] = known
 

@@ -79,7 +79,7 @@ def test_s4_24_c4_9_a_batch_with_a_missing_or_changed_part_writes_nothing(office
         ([change("section", "a", None, notes="n" * 5001)], "notes"),
     ],
 )
-def test_c4_9_what_cannot_be_a_batch_is_told_before_anything_is_sent(
+def test_c4_9_what_cannot_be_a_batch_is_rejected_before_anything_is_sent(
     office: Office, changes: list[BatchChange], match: str
 ) -> None:
     survey = office.survey()

@@ -115,7 +115,7 @@ def test_c4_11_reading_a_survey_does_not_read_its_snapshots(office: Office) -> N
     assert after.rcu == before.rcu
 
 
-def test_a_snapshot_that_lost_a_part_is_told(office: Office) -> None:
+def test_a_snapshot_that_lost_a_part_raises_an_error(office: Office) -> None:
     furnish(office)
     survey = office.survey()
     head = office.run(office.configs().take(survey.survey_id))

@@ -167,7 +167,7 @@ def test_s4_35_q8_the_newest_ten_versions_of_a_document_are_kept_with_their_bodi
         office.run(documents.version(document.document_id, 3))
 
 
-def test_s4_35_of_two_who_replace_a_version_one_is_told_and_leaves_no_body(
+def test_s4_35_of_two_who_replace_a_version_one_fails_and_leaves_no_body(
     office: Office, documents: Documents, tmp_path: Path
 ) -> None:
     document = office.run(documents.create(name="Note", mime="text/plain", data=b"1", owner="ann"))

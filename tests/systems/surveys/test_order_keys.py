@@ -58,7 +58,7 @@ def test_c4_3_keys_stay_short_where_lists_grow(*, at_end: bool) -> None:
     assert len(key) < 20
 
 
-def test_c4_3_keys_that_are_used_up_are_told() -> None:
+def test_c4_3_keys_that_are_used_up_raise_an_error() -> None:
     closest = "A" + "0" * (MAX_LENGTH - 2) + "1"
     with pytest.raises(OrderKeysUsedUp):
         between("A", closest)

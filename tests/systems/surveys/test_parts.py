@@ -169,7 +169,7 @@ async def _all(office: Office, query: Any) -> list[Any]:
     return [each async for each in office.store().all(query)]
 
 
-def test_of_two_who_move_the_same_element_one_is_told(office: Office) -> None:
+def test_of_two_who_move_the_same_element_one_gets_a_conflict(office: Office) -> None:
     survey = office.survey()
     roof, walls, floor = (office.section(survey, name) for name in ("Roof", "Walls", "Floor"))
     element = office.element(roof)
@@ -316,4 +316,6 @@ def test_c4_14_control_characters_go_and_lines_stay(office: Office) -> None:
     assert section.notes == "one\ntwo\n\tthree"
     changed = office.run(office.sections(survey).update(section.section_id, SectionPatch(notes="a\rb\x1b")))
     assert changed.notes == "a\nb"
+    backwards = SectionPatch(name="\u202etxet\u2066", notes="\u200f\u05d0 \u2028b")
+    assert (backwards.name, backwards.notes) == ("txet", "\u200f\u05d0 b"), "a mark of direction stays"
     assert office.run(office.sections(survey).get(section.section_id, consistent=True)).notes == "a\nb"

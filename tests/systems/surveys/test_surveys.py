@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from solotable._protocol.requests import Query, TransactWriteItems
+from solotable._values import Item
 from solotable.errors import AlreadyExists, NotFound, VersionConflict
 from solotable.jobs.purge import purge
 from solotable.systems.errors import InvalidInput
@@ -119,6 +120,19 @@ def test_s4_38_lists_have_pages_of_100_and_a_cursor(office: Office) -> None:
     assert rest.cursor is None
 
 
+def test_s4_38_a_page_has_100_surveys_by_default_and_an_iterator_has_them_all(office: Office) -> None:
+    store = office.beside()
+    for number in range(103):
+        store.create(SurveyMeta(survey_id=f"s{number:03d}", title=f"Survey {number}", owner="ann"))
+    page = office.run(office.surveys().list())
+    assert (len(page.items), page.cursor is not None) == (100, True)
+
+    async def every() -> list[str]:
+        return [each.survey_id async for each in office.store().all(SurveyMeta.listed())]
+
+    assert office.run(every()) == [f"s{number:03d}" for number in range(102, -1, -1)]
+
+
 def test_s4_23_an_update_of_the_metadata_changes_what_is_given(office: Office) -> None:
     survey = office.survey(client_name="Ada", survey_date=date(2026, 1, 2))
     changed = office.run(
@@ -204,3 +218,30 @@ def test_a_deleted_survey_is_hidden_at_once_and_purged_with_its_parts(office: Of
     office.journal.clear()
     assert not [key for key in office.keys("SURVEY#") if survey.survey_id in key]
     assert len([key for key in office.keys("SURVEY#") if other.survey_id in key]) == 2
+
+
+def test_a_deleted_survey_is_restored_with_its_parts_and_its_users(office: Office) -> None:
+    survey = office.survey()
+    office.element(office.section(survey))
+    surveys = office.surveys()
+    office.run(surveys.share(survey.survey_id, editors=["ben"], viewers=["cy"]))
+    before = office.raw()
+    office.run(surveys.delete(survey.survey_id))
+    assert office.run(surveys.role_of("ben", survey.survey_id)) is None
+    restored = office.run(surveys.restore(survey.survey_id))
+    assert (restored.title, restored.section_count) == ("12 Mill Lane", 1)
+
+    def stable(items: list[Item]) -> list[Item]:
+        return [{name: value for name, value in item.items() if name != "created"} for item in items]
+
+    assert stable(office.raw()) == stable(before), "everything but when the access was granted"
+    assert len(office.run(surveys.whole(survey.survey_id)).sections) == 1
+    for wrong in (survey.survey_id, "none"):
+        with pytest.raises(NotFound):
+            office.run(surveys.restore(wrong))
+    with pytest.raises(NotFound):
+        office.run(office.surveys("zeta").restore(survey.survey_id))
+    office.run(surveys.delete(survey.survey_id))
+    office.clock.seconds += timedelta(days=31).total_seconds()
+    with pytest.raises(NotFound):
+        office.run(surveys.restore(survey.survey_id))

@@ -1,8 +1,9 @@
-"""`solotable surveys`: reports and photos of a survey in a file."""
+"""`solotable surveys`: reports and photos of a survey, and the export of a tenant, in a file."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 import zipfile
 from pathlib import Path
@@ -87,6 +88,17 @@ def test_photos_are_written_as_a_zip(surveys: Run, tmp_path: Path) -> None:
         assert archive.read("01 Roof/01 Covering/001 ridge.jpg") == PHOTO
 
 
+def test_a_tenant_is_exported(surveys: Run, tmp_path: Path) -> None:
+    ran = surveys("export", "-o", "acme.ndjson", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json == {"file": "acme.ndjson", "bytes": (tmp_path / "acme.ndjson").stat().st_size}
+    first, *lines, last = [json.loads(line) for line in (tmp_path / "acme.ndjson").read_text().splitlines()]
+    assert (first["tenant"], last["items"]) == ("acme", len(lines))
+    assert {each["type"] for each in lines} == {
+        *("Tenant", "Image", "SurveyMeta", "SurveySection", "SurveyElement")
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -103,6 +115,8 @@ def test_photos_are_written_as_a_zip(surveys: Run, tmp_path: Path) -> None:
         (("photos", "s-1", "-o", "p.zip", "--storage", "nowhere"), 3, "--storage nowhere: no such folder."),
         (("report", "s-1", "-o", "r.html", "-d", "none.db"), 3, "No such file: none.db. Create it with"),
         (("report", "s-1", "-o", "r.html", "-t", "zeta"), 3, "Survey 's-1' not found."),
+        (("export", "-o", "x.ndjson", "-t", "zeta"), 3, "Tenant not found"),
+        (("export", "-o", "survey.db"), 2, "already exists; --force replaces it"),
         (("report", "s-1", "-o", "no/r.html"), 2, "Cannot write no/r.html"),
     ],
 )

@@ -6,6 +6,7 @@ are off.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,12 +15,14 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from solotable import AsyncDatabase
+from solotable.observe import Observer, PrometheusObserver, combine
 from solotable.systems.file_types import MB
 from solotable.systems.openapi_examples import add_examples
 from solotable.systems.storage import FolderStorage, Storage
 from solotable.web import Auth, install, lifespan
 from solotable.web.lifespan import Lifespan
 
+from .report.links import ReportLinks
 from .routes import ROUTERS
 from .routes.access import PROBLEMS
 from .routes.dependencies import KnownTenants
@@ -28,14 +31,18 @@ from .table import surveyor
 
 #: The largest photo and some space for headers.
 MAX_BODY_BYTES = 26 * MB
+#: Reports that are printed as PDF at once.
+MAX_PRINTS = 2
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the settings of an app, each by name
     source: str | AsyncDatabase,
     *,
     auth: Auth | None = None,
     storage: Storage | str | Path | None = None,
     cursor_secrets: Sequence[bytes] = (),
+    link_secrets: Sequence[bytes] = (),
+    observer: Observer | None = None,
     trusted_hosts: Iterable[str] = (),
     cors_origins: Iterable[str] = (),
     hsts_seconds: int = 0,
@@ -43,13 +50,25 @@ def create_app(
     """Return the surveys on a URL, or on an open database.
 
     `storage` keeps the bytes of files: a folder or a Storage; by default a folder that ends with the app.
+    `link_secrets` sign the links to reports; without them, links end with the process. `observer` gets every
+    request to the table, as `/metrics` does; an open database has its own observer, and `/metrics` is empty.
     """
+    metrics = PrometheusObserver()
     app = FastAPI(
         title="Surveys",
         version="1",
         summary="Building surveys of many tenants on one table.",
-        lifespan=lifespan(source, surveyor, cursor_secrets=cursor_secrets, during=_during(storage)),
+        lifespan=lifespan(
+            source,
+            surveyor,
+            cursor_secrets=cursor_secrets,
+            observer=metrics if observer is None else combine(metrics, observer),
+            during=_during(storage),
+        ),
     )
+    app.state.metrics = metrics
+    app.state.report_links = ReportLinks(link_secrets)
+    app.state.printing = asyncio.Semaphore(MAX_PRINTS)
     app.state.known_tenants = KnownTenants()
     for router in ROUTERS:
         app.include_router(router)

@@ -1,12 +1,14 @@
 """`python -m solotable.systems.surveys.demo`: two tenants with surveys, and the API on 127.0.0.1:8082.
 
-It prints new credentials at each start. The data is in a temporary folder that is deleted at the end, unless
-`--folder` names another. `--seed-only` writes the data, prints the summary and exits.
+It prints new credentials at each start, and the link to a report that a browser opens. The data is in a
+temporary folder that is deleted at the end, unless `--folder` names another. `--seed-only` writes the data,
+prints the summary and exits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,30 +16,48 @@ from typing import TYPE_CHECKING
 
 from solotable import AsyncDatabase, AsyncStore, connect_async
 from solotable.systems.demo_server import Credential, Demo, make_auth, make_credentials
+from solotable.urls import Url
 
-from .app import create_app
-from .entities.access import Tenant
-from .entities.library import Material
-from .entities.surveys import SurveyComponent, SurveyElement, SurveySection
-from .formats.order_keys import spread
-from .services.drafts import (
+from . import (
     ComponentPatch,
+    Components,
+    Condition,
+    Configs,
     ElementPatch,
+    Elements,
+    FolderStorage,
+    ImageDraft,
+    ImagePatch,
+    Images,
     LibraryComponentDraft,
+    LibraryComponents,
     LibraryElementDraft,
+    LibraryElements,
     LibrarySectionDraft,
+    LibrarySections,
+    Material,
+    MemberDraft,
+    Members,
     PhraseDraft,
+    Phrases,
+    ReportLinks,
     SectionPatch,
+    Sections,
+    Storage,
+    SurveyComponent,
     SurveyDraft,
+    SurveyElement,
+    SurveyPatch,
+    Surveys,
+    SurveySection,
+    Tenant,
     TenantDraft,
+    Tenants,
+    surveyor,
 )
-from .services.library.phrases import Phrases
-from .services.library.templates import LibraryComponents, LibraryElements, LibrarySections
-from .services.survey.configs import Configs
-from .services.survey.parts import Components, Elements, Sections
-from .services.survey.surveys import Surveys
-from .services.tenants import Tenants
-from .table import surveyor
+from .app import create_app
+from .demo_photos import draw_house
+from .formats.order_keys import spread
 
 if TYPE_CHECKING:
     import uvicorn
@@ -55,12 +75,28 @@ LIBRARY: dict[str, dict[str, tuple[str, ...]]] = {
     "Floors": {"Ground floor": ("Timber", "Concrete"), "Upper floors": ("Timber",)},
     "Services": {"Heating": ("Gas boiler", "Heat pump"), "Electricity": ("Consumer unit",)},
 }
+#: The phrases of the demo: a name, what a report says, and the advice.
 PHRASES = {
-    "Slipped tiles": "Several tiles have slipped and should be refixed.",
-    "Cracked render": "The render is cracked; water may enter behind it.",
-    "Damp": "High moisture readings were taken; the cause should be found.",
-    "Rot": "The timber is soft and should be replaced.",
+    "Slipped tiles": ("Several tiles have slipped.", "Refix them before the winter."),
+    "Cracked render": ("The render is cracked; water may enter behind it.", "Cut out and renew the render."),
+    "Damp": ("High moisture readings were taken.", "Let a specialist find the cause."),
+    "Rot": ("The timber is soft.", "Replace it."),
 }
+#: What the surveyor found, element by element: a condition, the defect, notes.
+FINDINGS: dict[str, tuple[Condition, str, str]] = {
+    "Covering": ("Poor", "Slipped tiles", "Seen from the ground with binoculars. Four tiles above the door."),
+    "Gutters": ("Fair", "", "Moss in the gutters at the rear."),
+    "Chimney": ("Good", "", "Repointed some years ago."),
+    "Brickwork": ("Good", "", "No cracks wider than 1 mm."),
+    "Render": ("Poor", "Cracked render", "A vertical crack beside the kitchen window."),
+    "Frames": ("Fair", "Rot", "The sills at the rear are soft."),
+    "Glazing": ("Good", "", "Double glazing throughout."),
+    "Ground floor": ("Fair", "Damp", "Readings of 22 % beside the back door."),
+    "Upper floors": ("Good", "", "Level, and without springing."),
+    "Heating": ("Good", "", "Serviced in the spring."),
+    "Electricity": ("N/A", "", "Not tested: the supply was off."),
+}
+_SEVERITY: tuple[Condition, ...] = ("Poor", "Fair", "Good", "Excellent", "N/A")
 
 
 def credentials() -> list[Credential]:
@@ -76,8 +112,8 @@ def credentials() -> list[Credential]:
     )
 
 
-async def seed(db: AsyncDatabase) -> None:
-    """Write the tenants and their surveys; existing tenants stay as they are."""
+async def seed(db: AsyncDatabase, storage: Storage | None = None) -> None:
+    """Write the tenants and their surveys, and photos with a storage; existing tenants stay as they are."""
     for tenant, name in TENANTS.items():
         if await db.get(Tenant, id=tenant) is not None:
             continue
@@ -85,8 +121,11 @@ async def seed(db: AsyncDatabase) -> None:
         store = db.tenant(tenant)
         await _write_library(store)
         owner = "demo-ann" if tenant == "acme" else "demo-gil"
+        await Members(store).add(MemberDraft(user_id=owner, name=owner.removeprefix("demo-").title()))
         for survey_id, title in (("mill-lane", "12 Mill Lane"), ("old-school", "The Old School")):
             await _write_survey(store, survey_id, title, owner)
+        if storage is not None:
+            await _add_photos(store, storage, "mill-lane")
         await _write_large_survey(store, owner)
 
 
@@ -103,12 +142,12 @@ async def _write_library(store: AsyncStore) -> None:
                 materials=[Material(name=each) for each in materials],
             )
             await components.create(draft)
-    for name, text in PHRASES.items():
-        await phrases.create(PhraseDraft(kind="Defect", name=name, text=text))
+    for name, (text, advice) in PHRASES.items():
+        await phrases.create(PhraseDraft(kind="Defect", name=name, text=text, level2=advice))
 
 
 async def _write_survey(store: AsyncStore, survey_id: str, title: str, owner: str) -> None:
-    """Write a survey from the library, with its first section surveyed."""
+    """Write a survey from the library; the first one is completed, of the others one section is."""
     draft = SurveyDraft(
         survey_id=survey_id,
         title=title,
@@ -119,28 +158,54 @@ async def _write_survey(store: AsyncStore, survey_id: str, title: str, owner: st
     await Configs(store).create_survey(draft, owner=owner)
     surveys = Surveys(store)
     await surveys.share(survey_id, editors=["demo-ben"])
-    defects = [each.phrase_id for each in (await Phrases(store).of_kind("Defect")).items]
+    defects = {each.name: each.phrase_id for each in (await Phrases(store).of_kind("Defect")).items}
     tree = await surveys.whole(survey_id)
-    first = tree.sections[0]
-    for number, node in enumerate(first.elements):
-        condition = ("Poor", "Fair", "Good")[number % 3]
-        patch = ElementPatch.model_validate(
-            {
-                "condition": condition,
-                "defects": defects[:1] if condition == "Poor" else [],
-                "notes": "Seen from the ground with binoculars.",
-            }
-        )
-        await Elements(store, survey_id).update(node.element.element_id, patch)
-        for component in node.components:
-            await Components(store, survey_id).update(
-                component.component_id,
-                ComponentPatch(material="Slate", condition="Fair", age="about 40 years"),
+    is_complete = survey_id == "mill-lane"
+    for node in tree.sections if is_complete else tree.sections[:1]:
+        for element in node.elements:
+            condition, defect, notes = FINDINGS[element.element.name]
+            found = ElementPatch(
+                condition=condition, defects=[defects[defect]] if defect else [], notes=notes
             )
-    done = SectionPatch(
-        condition="Fair", completed_at=datetime(2026, 11, 12, 15, tzinfo=UTC), completed_by=owner
-    )
-    await Sections(store, survey_id).update(first.section.section_id, done)
+            await Elements(store, survey_id).update(element.element.element_id, found)
+            for component in element.components:
+                material = ComponentPatch(
+                    material=LIBRARY[node.section.name][element.element.name][0],
+                    condition=condition,
+                    age="about 40 years",
+                    notes=notes if condition == "N/A" else "",
+                )
+                await Components(store, survey_id).update(component.component_id, material)
+        worst = min((FINDINGS[each.element.name][0] for each in node.elements), key=_SEVERITY.index)
+        done = SectionPatch(
+            condition=worst, completed_at=datetime(2026, 11, 12, 15, tzinfo=UTC), completed_by=owner
+        )
+        await Sections(store, survey_id).update(node.section.section_id, done)
+    await surveys.update(survey_id, SurveyPatch(status="completed" if is_complete else "in_progress"))
+
+
+async def _add_photos(store: AsyncStore, storage: Storage, survey_id: str) -> None:
+    """Add a photo to the first section, for the cover, and to every element that is not good."""
+    images = Images(store, storage)
+    tree = await Surveys(store).whole(survey_id)
+
+    async def add(number: int, name: str) -> list[str]:
+        data = draw_house(number)
+        digest = hashlib.sha256(data).hexdigest()
+        draft = ImageDraft(sha256=digest, name=f"{name}.png", mime="image/png", size=len(data))
+        image, _ = await images.register(draft)
+        await images.upload(image.image_id, data)
+        await images.update(image.image_id, ImagePatch(caption=name))
+        return [image.image_id]
+
+    first = tree.sections[0].section
+    front = SectionPatch(photos=await add(0, "The front from the street"))
+    await Sections(store, survey_id).update(first.section_id, front)
+    elements = [each.element for node in tree.sections for each in node.elements]
+    for number, element in enumerate(elements, start=1):
+        if element.condition in ("Poor", "Fair"):
+            shown = ElementPatch(photos=await add(number, f"{element.name}: detail"))
+            await Elements(store, survey_id).update(element.element_id, shown)
 
 
 async def _write_large_survey(store: AsyncStore, owner: str) -> None:
@@ -183,11 +248,26 @@ async def _write_large_survey(store: AsyncStore, owner: str) -> None:
 def _prepare(url: str) -> str:
     async def prepare() -> str:
         async with connect_async(url, surveyor) as db:
-            await seed(db)
+            await seed(db, FolderStorage(_files(url)))
             counts = {tenant: len((await Surveys(db.tenant(tenant)).list()).items) for tenant in TENANTS}
         return "".join(f"{tenant}: {count} surveys\n" for tenant, count in counts.items())
 
     return asyncio.run(prepare())
+
+
+def _files(url: str) -> Path:
+    """Return the folder of the photos, beside the database."""
+    return Path(Url.parse(url).path or "surveys.db").parent / "files"
+
+
+def links(keys: Sequence[Credential]) -> ReportLinks:
+    """Return what signs links to reports; its secret is as new as the keys."""
+    return ReportLinks([link_secret(keys)])
+
+
+def link_secret(keys: Sequence[Credential]) -> bytes:
+    """Return the secret of this start, which only those who know all keys can compute."""
+    return hashlib.sha256("".join(each.key for each in keys).encode()).digest()
 
 
 def greeting(keys: Sequence[Credential], port: int) -> str:
@@ -195,10 +275,14 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
     base = f"http://127.0.0.1:{port}"
     by_name = {each.name: each.key for each in keys}
     rows = [f"  {each.role:<13} {each.tenant or 'all tenants':<12} {each.key}" for each in keys]
-    ann, ben = (f"-H 'x-api-key: {by_name[name]}'" for name in ("ann", "ben"))
+    ada, ann, ben = (f"-H 'x-api-key: {by_name[name]}'" for name in ("ada", "ann", "ben"))
+    token, _ = links(keys).sign("acme", "mill-lane", now=datetime.now(UTC), days=1)
     change = """-X PATCH -H 'content-type: application/json' -d '{"status": "in_progress"}'"""
     return "\n".join(
         [
+            "Open this report in a browser. The link needs no key, and ends after a day or with the demo:",
+            f"  {base}/reports/{token}",
+            "",
             f"API documentation: {base}/docs (it loads scripts from a CDN; offline use {base}/openapi.json)",
             "",
             "Send a key as x-api-key. With a key for all tenants, select one with x-tenant-id.",
@@ -210,6 +294,7 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
             f"  curl -s {ben} {base}/surveys/tower    # 404: ben is not a user of that survey",
             f"  curl -s {ann} {change} {base}/surveys/mill-lane",
             f"  curl -s {ann} '{base}/phrases?type=Defect'",
+            f"  curl -s {ada} {base}/tenant/export    # everything of the tenant",
         ]
     )
 
@@ -220,7 +305,13 @@ def server(
     """Return the demo's server; it trusts forwarded headers from the given proxies only."""
     import uvicorn
 
-    app = create_app(url, auth=make_auth(keys), storage=folder / "files", trusted_hosts=trusted_proxies)
+    app = create_app(
+        url,
+        auth=make_auth(keys),
+        storage=folder / "files",
+        link_secrets=[link_secret(keys)],
+        trusted_hosts=trusted_proxies,
+    )
     # By default uvicorn trusts X-Forwarded-For from every process of this machine.
     return uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 

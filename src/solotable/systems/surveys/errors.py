@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from solotable.errors import AlreadyExists, ConditionFailed, NotFound, TransactionFailed
+from solotable.errors import AlreadyExists, ConditionFailed, NotFound, TransactionFailed, VersionConflict
 from solotable.systems.errors import InvalidInput, first_error
 
 
@@ -15,6 +15,17 @@ class InUse(ConditionFailed):
 
 class ParentGone(NotFound):
     """The survey, section or element that a part belongs to does not exist, or is being deleted."""
+
+
+@contextmanager
+def missing_is_not_found(what: str) -> Iterator[None]:
+    """Raise NotFound for a version that was expected of what does not exist: it is not a conflict (C4.13)."""
+    try:
+        yield
+    except VersionConflict as conflict:
+        if conflict.theirs is not None:
+            raise
+        raise NotFound(f"The {what} does not exist.") from conflict
 
 
 @contextmanager

@@ -92,11 +92,11 @@ class Access(Entity, table=surveyor):
 
 
 class Temp(Entity, table=surveyor):
-    """Temporary data, for a day (S4.42)."""
+    """Temporary data, which expires (S4.42); `TempData` writes it for a day."""
 
     key = Key(OF_TENANT, "TEMP#SYNC#{temp_id}")
 
     tenant_id: str = FROM_SCOPE
     temp_id: Id
     data: Annotated[dict[str, object], Json()] = Field(default_factory=dict)
-    ttl: Annotated[datetime | None, TTL()] = None
+    ttl: Annotated[datetime, TTL()]

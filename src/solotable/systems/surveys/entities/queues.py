@@ -11,35 +11,17 @@ from typing import Any
 
 from solotable import Query
 
-from .files import Document, Image
-from .library import Component, Element, Phrase, Section
 from .stored import SyncStatus
 from .surveys import SurveyComponent, SurveyElement, SurveyMeta, SurveySection
 
 Synced = SurveyComponent | SurveyElement | SurveySection | SurveyMeta
-Recent = Synced | Component | Element | Section | Phrase | Image | Document
 
 
 def waiting(status: SyncStatus) -> Query[Synced]:
     """Return the items that are pending, or failed, the longest waiting first (Q9)."""
-    return (
-        SurveyComponent.by_sync.query(sync_status=status)
-        | SurveyElement.by_sync.query(sync_status=status)
-        | SurveySection.by_sync.query(sync_status=status)
-        | SurveyMeta.by_sync.query(sync_status=status)
-    )
+    return SurveyMeta.waiting(status)
 
 
 def changed_since(since: datetime) -> Query[Any]:
     """Return the items of a tenant that were changed at a time or later, the oldest change first (Q10)."""
-    first, *others = (
-        entity.by_time.query().since(updated=since)
-        for entity in (
-            *(SurveyComponent, SurveyElement, SurveySection, SurveyMeta),
-            *(Component, Element, Section, Phrase, Image, Document),
-        )
-    )
-    found: Any = first
-    for each in others:
-        found = found | each
-    return found  # type: ignore[no-any-return]  # a query of all of them
+    return SurveyMeta.changed_since(since)

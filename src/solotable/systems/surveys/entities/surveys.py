@@ -11,8 +11,10 @@ Corrections of the written design:
 
 from __future__ import annotations
 
+import functools
+import operator
 from datetime import date, datetime, timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
@@ -20,7 +22,7 @@ from solotable import Counted, Counter, Key, Query, SoftDelete, new_id, pattern
 from solotable.systems.surveys.formats.texts import Address, ClientName, Name, Notes, ShortText, Title
 from solotable.systems.surveys.table import OF_TENANT, WAITING, surveyor
 
-from .stored import Condition, Id, Order, Stored
+from .stored import Condition, Id, Order, Stored, SyncStatus
 
 SurveyStatus = Literal["draft", "in_progress", "completed", "archived"]
 PhotoIds = Annotated[list[Id], Field(max_length=50)]
@@ -84,6 +86,28 @@ class SurveyMeta(Stored, table=surveyor):
             | SurveyElement.key.query(survey_id=survey_id)
             | SurveySection.key.query(survey_id=survey_id)
         )
+
+    @pattern
+    @classmethod
+    def waiting(
+        cls, status: SyncStatus
+    ) -> Query[SurveyComponent | SurveyElement | SurveySection | SurveyMeta]:
+        """The items of surveys that are pending, or failed, the longest waiting first (Q9)."""
+        return (
+            SurveyComponent.by_sync.query(sync_status=status)
+            | SurveyElement.by_sync.query(sync_status=status)
+            | SurveySection.by_sync.query(sync_status=status)
+            | cls.by_sync.query(sync_status=status)
+        )
+
+    @pattern
+    @classmethod
+    def changed_since(cls, since: datetime) -> Query[Any]:
+        """The items of a tenant that were changed at a time or later, the oldest change first (Q10)."""
+        # All entities with a place in time share a range of GSI4; some are declared in later modules.
+        keys = [plan.entity.by_time for plan in surveyor.plans.values() if hasattr(plan.entity, "by_time")]
+        first, *others = (key.query().since(updated=since) for key in keys)
+        return functools.reduce(operator.or_, others, first)
 
 
 class SurveySummary(BaseModel):

@@ -9,8 +9,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 
 from solotable import is_stored
 
-#: C0 and C1 controls but tab and newline, and marks that only change how other text is displayed.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+#: C0 and C1 controls but tab and newline, and marks that only change how other text is displayed: overrides
+#: of the direction make a report show a text backwards.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def clean(text: str) -> str:
@@ -36,7 +37,8 @@ def _clean_line(value: object) -> object:
     return " ".join(clean(value).split())
 
 
-# The cleaning comes last here: Pydantic runs it first, and checks the length of its result without Python.
+# The cleaning comes last here: Pydantic runs it first, and checks the length of its result without Python. So
+# limits apply to the cleaned text, and errors count its characters.
 #: S4.41
 Title = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(_clean_line)]
 Address = Annotated[str, Field(max_length=500), BeforeValidator(_clean)]

@@ -11,6 +11,7 @@ ROUTERS = (
     surveys.router,
     parts.router,
     reports.router,
+    reports.public_router,
     library.router,
     files.router,
     files.bytes_router,

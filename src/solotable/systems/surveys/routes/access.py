@@ -15,6 +15,7 @@ from fastapi import Depends, HTTPException, Request
 from solotable import AsyncStore
 from solotable.systems.routes import Id, allow
 from solotable.systems.surveys.entities.access import SurveyRole
+from solotable.systems.surveys.entities.surveys import SurveyMeta
 from solotable.systems.surveys.errors import InUse, ParentGone
 from solotable.systems.surveys.services.survey.surveys import Surveys
 from solotable.web import Principal, ProblemType
@@ -58,8 +59,11 @@ def survey_role(least: SurveyRole) -> Any:
     async def open_survey(request: Request, principal: Principal) -> OpenSurvey:
         store = await active_store_of(request, principal)
         survey_id = request.path_params["survey_id"]
-        role: SurveyRole | None = "owner"
-        if not principal.roles.intersection(ADMINS):
+        role: SurveyRole | None
+        if principal.roles.intersection(ADMINS):
+            # Without this, the parts of a deleted survey could be read and changed until a purge.
+            role = "owner" if await store.get(SurveyMeta, survey_id=survey_id) is not None else None
+        else:
             role = await Surveys(store).role_of(principal.id, survey_id)
         if role is None:
             raise HTTPException(404, "The survey does not exist.")

@@ -158,6 +158,8 @@ EXAMPLES: dict[str, Any] = {
     "ComponentDraft": {"element_id": _ID, "name": "Tiles", "material": "Clay"},
     "ComponentPatch": {"age": "15 years"},
     "Move": {"after": None},
+    "LinkDraft": {"days": 7},
+    "CreatedLink": {"path": "/reports/eyJ0.c2ln", "expires": _AT.isoformat()},
     "Deleted": {"deleted": 3},
     "Section": _json(Section(**_STORED, section_id=_ID, name="Roof", order="V", created_by="ada")),
     "LibrarySectionDraft": {"name": "Roof"},

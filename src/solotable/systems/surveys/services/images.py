@@ -93,6 +93,19 @@ class Images:
     async def delete(self, image_id: str, *, version: int | None = None) -> None:
         """Delete an image, or raise InUse if a part shows it."""
         current = await self.get(image_id, consistent=True)
+        await self._check_unused(image_id)
+        await self._store.delete(
+            Image, image_id=image_id, version=current.version if version is None else version
+        )
+        # A part that got the photo before the delete is found now; later ones fail, as the image is deleted.
+        try:
+            await self._check_unused(image_id)
+        except InUse:
+            await self._store.undelete(Image, image_id=image_id)
+            raise
+
+    async def _check_unused(self, image_id: str) -> None:
+        """Raise InUse if a part shows an image."""
         async for used in self._store.all(ImageUse.of_image(image_id).consistent()):
             if await self._is_left_over(used):
                 continue
@@ -101,9 +114,6 @@ class Images:
                 f"remove the photo there first.",
                 item=None,
             )
-        await self._store.delete(
-            Image, image_id=image_id, version=current.version if version is None else version
-        )
 
     async def _is_left_over(self, used: ImageUse) -> bool:
         """Remove the record of a photo whose part was purged with its survey; return whether it was one."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from solotable import ANY, AsyncStore, AsyncTransaction, Entity, Query
 from solotable.errors import SolotableError, VersionConflict
 from solotable.systems.errors import InvalidInput
-from solotable.systems.surveys.errors import unwrap_part_failure
+from solotable.systems.surveys.errors import missing_is_not_found, unwrap_part_failure
 from solotable.systems.surveys.formats.order_keys import OrderKeysUsedUp, between, spread
 
 from .drafts import Input
@@ -142,7 +142,8 @@ class Ordered(Generic[ItemT]):
         return [place async for place in self._store.all(self._siblings(parent_id))]
 
     async def _update(self, item_id: str, changes: dict[str, Any], version: Any) -> ItemT:
-        return await self._store.update(self.entity, version=version, set=changes, **self._key(item_id))
+        with missing_is_not_found(self.kind):
+            return await self._store.update(self.entity, version=version, set=changes, **self._key(item_id))
 
     def _key(self, item_id: str) -> dict[str, Any]:
         return {**self._within, f"{self.kind}_id": item_id}

@@ -110,6 +110,12 @@ async def delete_survey(survey_id: Id, survey: Owned, version: ExpectedVersion) 
     await Surveys(survey.store).delete(survey_id, version=version)
 
 
+@router.post("/{survey_id}/restore", **allow(*ADMINS))
+async def restore_survey(survey_id: Id, store: ActiveStore, response: Response) -> SurveyMeta:
+    """Restore a deleted survey with its parts and the access of its users, until a purge removed it."""
+    return set_etag(response, await Surveys(store).restore(survey_id))
+
+
 @router.put("/{survey_id}/access", **in_survey("owner"))
 async def share_survey(
     survey_id: Id, body: AccessChange, survey: Owned, version: ExpectedVersion, response: Response

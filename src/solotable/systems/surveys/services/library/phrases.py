@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from solotable import AsyncStore, AsyncTransaction, Page
-from solotable.systems.errors import unwrap_failure, validate
+from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.library import Phrase, PhraseKind, PhraseLink, TargetKind
 from solotable.systems.surveys.services.drafts import PhraseDraft, PhrasePatch
 
+#: DynamoDB: a transaction has at most 100 actions; two of them are the phrase's, if its kind changes.
+MAX_LINK_CHANGES = 95
 _TARGETS: Mapping[str, TargetKind] = {
     "element_ids": "ELEMENT",
     "component_ids": "COMPONENT",
@@ -90,11 +92,16 @@ def _link(
     after: Mapping[tuple[str, str], PhraseLink],
     before: Mapping[tuple[str, str], PhraseLink],
 ) -> None:
-    for target, link in after.items():
-        if before.get(target) != link:
-            tx.put(link)
-    for target, link in before.items():
-        if target not in after:
-            tx.delete(
-                PhraseLink, target_kind=link.target_kind, target_id=link.target_id, phrase_id=link.phrase_id
-            )
+    changed = [link for target, link in after.items() if before.get(target) != link]
+    removed = [link for target, link in before.items() if target not in after]
+    if len(changed) + len(removed) > MAX_LINK_CHANGES:
+        raise InvalidInput(
+            f"One call changes at most {MAX_LINK_CHANGES} associations of a phrase; got "
+            f"{len(changed) + len(removed)}. Make several calls."
+        )
+    for link in changed:
+        tx.put(link)
+    for link in removed:
+        tx.delete(
+            PhraseLink, target_kind=link.target_kind, target_id=link.target_id, phrase_id=link.phrase_id
+        )

@@ -21,6 +21,7 @@ from solotable.systems.surveys.entities.surveys import (
     PartKind,
     SurveyMeta,
 )
+from solotable.systems.surveys.errors import missing_is_not_found
 from solotable.systems.surveys.services.drafts import (
     ComponentPatch,
     ElementPatch,
@@ -61,9 +62,10 @@ async def batch_update(
     _check(survey_id, changes)
     parts = [change for change in changes if change.kind != "survey"]
     shown = await _shown_photos(store, survey_id, parts)
+    _check_actions(parts, shown)
     meta = next((change for change in changes if change.kind == "survey"), None)
     metadata = {} if meta is None else meta.patch()
-    with unwrap_failure():
+    with missing_is_not_found("survey or a part of it"), unwrap_failure():
         async with store.transaction() as tx:
             for change in parts:
                 patch = change.patch()
@@ -97,6 +99,20 @@ def _check(survey_id: str, changes: Sequence[BatchChange]) -> None:
         raise InvalidInput("changes: each part is changed once.")
     if any(change.kind == "survey" and change.id != survey_id for change in changes):
         raise InvalidInput("changes: all parts are of one survey.")
+
+
+def _check_actions(parts: Sequence[BatchChange], shown: dict[tuple[str, str], set[str]]) -> None:
+    """Raise InvalidInput if the photos of a batch make it larger than a transaction."""
+    actions = len(parts) + 1
+    for change in parts:
+        if "photos" in change.set:
+            photos, before = set(check_photos(change.patch()["photos"])), shown[change.kind, change.id]
+            actions += 2 * len(photos - before) + len(before - photos)
+    if actions > MAX_CHANGES + 1:
+        raise InvalidInput(
+            f"changes: with their photos, these need {actions} actions of one transaction, which has "
+            f"{MAX_CHANGES + 1}; a new photo needs two. Send several batches."
+        )
 
 
 async def _shown_photos(

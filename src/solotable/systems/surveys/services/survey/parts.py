@@ -10,6 +10,7 @@ repeating a delete that was interrupted finishes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from solotable import AsyncStore, AsyncTransaction, Query
@@ -20,7 +21,7 @@ from solotable.systems.surveys.errors import unwrap_part_failure
 from solotable.systems.surveys.services.drafts import Input
 from solotable.systems.surveys.services.ordered import ComponentPlace, ElementPlace, Ordered, SectionPlace
 
-from .photos import add_uses, check_photos, remove_uses
+from .photos import PhotoStep, add_uses, check_photos, photo_steps, remove_uses
 
 PartT = TypeVar("PartT", bound=SurveySection | SurveyElement | SurveyComponent)
 
@@ -40,14 +41,15 @@ class Parts(Ordered[PartT]):
         after = fields.pop("after", None)
         parent_id = str(fields.get(f"{self.parent_kind}_id", self._survey))
         order = await self._order(parent_id, after, at_end=after is None)
-        part = validate(self.entity, **fields, survey_id=self._survey, order=order)
-        photos = check_photos(part.photos)
+        first, *others = photo_steps([], check_photos(fields.pop("photos")))
+        part = validate(self.entity, **fields, photos=first.photos, survey_id=self._survey, order=order)
+        part_id = self._id_of(part)
         with unwrap_part_failure(self.parent_kind):
             async with self._store.transaction() as tx:
                 self._check_parent(tx, parent_id)
                 created = tx.create(part)
-                add_uses(tx, self._survey, self.kind, self._id_of(part), photos)
-        return created
+                add_uses(tx, self._survey, self.kind, part_id, first.added)
+        return await self._show(part_id, others, {}, created.version) if others else created
 
     async def update(self, item_id: str, patch: Input, *, version: int | None = None) -> PartT:
         """Change the given fields and no others (S4.23), if `version` is the stored one (S4.39)."""
@@ -57,20 +59,27 @@ class Parts(Ordered[PartT]):
         return await super().update(item_id, patch, version=version)
 
     async def _update_photos(self, part_id: str, changes: dict[str, Any], version: int | None) -> PartT:
-        photos = set(check_photos(changes["photos"]))
+        photos = check_photos(changes["photos"])
 
         async def attempt() -> PartT:
             current = await self.get(part_id, consistent=True)
-            shown = set(current.photos)
-            with unwrap_part_failure():
-                async with self._store.transaction() as tx:
-                    expected = current.version if version is None else version
-                    tx.update(self.entity, version=expected, set=changes, **self._key(part_id))
-                    add_uses(tx, self._survey, self.kind, part_id, sorted(photos - shown))
-                    remove_uses(tx, self._survey, self.kind, part_id, sorted(shown - photos))
-            return await self.get(part_id, consistent=True)
+            steps = photo_steps(current.photos, photos)
+            return await self._show(part_id, steps, changes, current.version if version is None else version)
 
         return await self._retry(attempt, version)
+
+    async def _show(
+        self, part_id: str, steps: Sequence[PhotoStep], changes: dict[str, Any], version: int
+    ) -> PartT:
+        """Change the photos of a part step by step, and the other fields in the first step."""
+        for number, step in enumerate(steps):
+            fields = {**({} if number else changes), "photos": step.photos}
+            with unwrap_part_failure():
+                async with self._store.transaction() as tx:
+                    tx.update(self.entity, version=version + number, set=fields, **self._key(part_id))
+                    add_uses(tx, self._survey, self.kind, part_id, step.added)
+                    remove_uses(tx, self._survey, self.kind, part_id, step.removed)
+        return await self.get(part_id, consistent=True)
 
     async def delete(self, part_id: str, *, version: int | None = None) -> int:
         """Delete a part with its children; return how many parts were deleted."""

@@ -1,13 +1,50 @@
-"""The photos of parts: their `ImageUse` items follow in the transaction of the part."""
+"""The photos of parts: their `ImageUse` items follow in the transaction of the part.
+
+A new photo is two actions of a transaction, the check of its image and its record. A change of many photos is
+therefore several transactions, in each of which the records and the part agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from solotable import AsyncStore, AsyncTransaction
+from solotable import AsyncTransaction
 from solotable.systems.errors import InvalidInput
 from solotable.systems.surveys.entities.files import Image, ImageUse
 from solotable.systems.surveys.entities.surveys import PartKind
+
+#: DynamoDB: a transaction has at most 100 actions; the others are the part, its parent and its counters.
+MAX_PHOTO_ACTIONS = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhotoStep:
+    """One transaction of a change of photos: what the part shows after it, and what it adds and removes."""
+
+    photos: list[str]
+    added: list[str]
+    removed: list[str]
+
+
+def photo_steps(shown: Sequence[str], wanted: Sequence[str]) -> list[PhotoStep]:
+    """Return the transactions of a change of photos: one, unless it adds many of them.
+
+    >>> [len(step.added) for step in photo_steps([], [f"i{number}" for number in range(50)])]
+    [45, 5]
+    """
+    removed = [image for image in shown if image not in wanted]
+    missing = [image for image in wanted if image not in shown]
+    there = set(shown)
+    steps: list[PhotoStep] = []
+    while missing or not steps:
+        room = (MAX_PHOTO_ACTIONS - len(removed)) // 2
+        added, missing = missing[:room], missing[room:]
+        there.update(added)
+        photos = [image for image in wanted if image in there]
+        steps.append(PhotoStep(photos=photos, added=added, removed=removed))
+        removed = []
+    return steps
 
 
 def add_uses(
@@ -33,8 +70,3 @@ def check_photos(photos: Iterable[str]) -> list[str]:
     if len(set(found)) < len(found):
         raise InvalidInput("photos: each image is given once.")
     return found
-
-
-async def is_used(store: AsyncStore, image_id: str) -> bool:
-    """Return whether any part shows an image."""
-    return await store.first(ImageUse.of_image(image_id).consistent()) is not None

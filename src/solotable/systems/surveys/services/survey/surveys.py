@@ -11,17 +11,21 @@ from typing import Any, TypeVar, cast
 
 from solotable import ANY, AsyncStore, AsyncTransaction, Page
 from solotable.errors import NotFound, SolotableError, VersionConflict
-from solotable.flow import arun, query, scope_of
+from solotable.flow import arun, get_items, key_of, query, scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.surveys.entities.access import Access, SurveyRole
 from solotable.systems.surveys.entities.surveys import Part, SurveyMeta, SurveySummary
+from solotable.systems.surveys.errors import missing_is_not_found
 from solotable.systems.surveys.services.drafts import SurveyDraft, SurveyPatch
+from solotable.systems.surveys.table import surveyor
 
 from .tree import SurveyTree, build_tree
 
 ResultT = TypeVar("ResultT")
-#: Users that one survey can be shared with: they change in one transaction of at most 100 actions.
+#: Users that one survey can be shared with, and users whose role one call changes.
+#: DynamoDB: a transaction has at most 100 actions, and one of them is the survey's.
 MAX_USERS = 90
+MAX_ACCESS_CHANGES = 95
 
 
 class Surveys:
@@ -76,7 +80,8 @@ class Surveys:
         if not changes:
             return await self.get(survey_id)
         expected = ANY if version is None else version
-        return await self._store.update(SurveyMeta, version=expected, set=changes, survey_id=survey_id)
+        with missing_is_not_found("survey"):
+            return await self._store.update(SurveyMeta, version=expected, set=changes, survey_id=survey_id)
 
     async def share(
         self,
@@ -126,6 +131,20 @@ class Surveys:
 
         await self._retry(attempt, version)
 
+    async def restore(self, survey_id: str) -> SurveyMeta:
+        """Restore a survey that was deleted less than 30 days ago, with the access of its users."""
+        scope = scope_of(self._store)
+        key = key_of(scope, SurveyMeta, survey_id=survey_id)
+        (item,) = await arun(get_items(scope, surveyor, [key], consistent=True), self._store)
+        with unwrap_failure():
+            async with self._store.transaction() as tx:
+                # It raises NotFound for a survey that is not deleted, or was purged.
+                tx.undelete(SurveyMeta, survey_id=survey_id)
+                if item is not None:
+                    deleted: Any = SurveyMeta.plan().decode(item)
+                    _write_access(tx, survey_id, {}, _roles(deleted.owner, deleted.editors, deleted.viewers))
+        return await self.get(survey_id, consistent=True)
+
     async def _retry(self, attempt: Callable[[], Awaitable[ResultT]], version: int | None) -> ResultT:
         # A caller that names a version wants to see a conflict of that version.
         def may_retry(error: SolotableError) -> bool:
@@ -147,8 +166,14 @@ def _roles(owner: str, editors: Sequence[str], viewers: Sequence[str]) -> dict[s
 def _write_access(
     tx: AsyncTransaction, survey_id: str, before: dict[str, SurveyRole], after: dict[str, SurveyRole]
 ) -> None:
-    for user_id, role in after.items():
-        if before.get(user_id) != role:
-            tx.put(Access(user_id=user_id, survey_id=survey_id, role=role))
-    for user_id in before.keys() - after.keys():
+    changed = [(user_id, role) for user_id, role in after.items() if before.get(user_id) != role]
+    removed = before.keys() - after.keys()
+    if len(changed) + len(removed) > MAX_ACCESS_CHANGES:
+        raise InvalidInput(
+            f"One call changes the access of at most {MAX_ACCESS_CHANGES} users; got "
+            f"{len(changed) + len(removed)}. Make several calls."
+        )
+    for user_id, role in changed:
+        tx.put(Access(user_id=user_id, survey_id=survey_id, role=role))
+    for user_id in sorted(removed):
         tx.delete(Access, user_id=user_id, survey_id=survey_id)
