@@ -17,25 +17,28 @@ ResultT = TypeVar("ResultT")
 AnyStore = Verbs | AsyncVerbs
 
 
-def run(flow: Flow[ResultT], on: Verbs | Engine) -> ResultT:
-    """Run a flow to its end on a store or an engine, and return its result."""
+def run(flow: Flow[ResultT], on: Verbs | Engine, *, subject: object = None) -> ResultT:
+    """Run a flow to its end on a store or an engine, and return its result.
+
+    `subject` is an entity or a query, which an observer of the requests sees.
+    """
     try:
         if isinstance(on, Verbs):
             _check_new(flow)
-            return runner.run(flow, on._engine)
-        return runner.run(flow, on)
+            return runner.run(flow, on._engine, subject)
+        return runner.run(flow, on, subject)
     except AttributeError as error:
         _check_stores(error, on, AsyncVerbs, "run() takes a blocking store; await arun()")
         raise
 
 
-async def arun(flow: Flow[ResultT], on: AsyncVerbs | AsyncEngine) -> ResultT:
-    """Run a flow to its end on an async store or engine, and return its result."""
+async def arun(flow: Flow[ResultT], on: AsyncVerbs | AsyncEngine, *, subject: object = None) -> ResultT:
+    """Run a flow to its end on an async store or engine, and return its result; `subject` as for `run`."""
     try:
         if isinstance(on, AsyncVerbs):
             _check_new(flow)
-            return await runner.arun(flow, on._engine)
-        return await runner.arun(flow, on)
+            return await runner.arun(flow, on._engine, subject)
+        return await runner.arun(flow, on, subject)
     except AttributeError as error:
         _check_stores(error, on, Verbs, "arun() takes an async store; call run()")
         raise

@@ -51,7 +51,7 @@ class Surveys:
         """Return a survey with all its parts, in order, however many pages they take (S4.22)."""
         pattern = SurveyMeta.whole(survey_id)
         read = query(scope_of(self._store), pattern.consistent() if consistent else pattern)
-        found = await arun(read, self._store)
+        found = await arun(read, self._store, subject=pattern)
         # The metadata sorts before all parts.
         survey = found[0] if found else None
         if not isinstance(survey, SurveyMeta):
