@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from solotable.errors import ConditionFailed, ServiceError, SolotableError, TransportError
-from solotable.flow import Flow, Item, decode_item
+from solotable.flow import Flow, decode_item
 from solotable.flow.conditions import all_of, exists
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit
@@ -35,9 +35,8 @@ from .charge import (
     RulesOutdated,
     cached_refusal,
     extend_expiry,
-    note_written,
 )
-from .repeated_charge import FirstWrite, begin, remember
+from .repeated_charge import begin, remember
 from .shards import TakenTokens, charge_one, plan_settlement, read_shards, read_whole, rebalance, settle, take
 from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
@@ -126,7 +125,14 @@ def acquire(
             first.bucket.free_lane(first.lane)
             raise
         else:
-            return (yield from _finish(context.writer, first, decode_item(reply.attributes)))
+            writer, item = context.writer, decode_item(reply.attributes)
+            state = first.note_applied(writer, item)
+            if first.may_owe and (until := state.expires(first.now, state.used)) > int(item["expires"]["N"]):
+                yield from extend_expiry(writer, first.bucket, 0, state, until)
+            if writer.shard_above is not None:
+                yield from rebalance(writer, first.bucket, 0, state, first.charge)
+            taken = TakenTokens(first.bucket, first.charge, (0,), state)
+            return Grant((taken,), {first.bucket.resource: first.charge.amounts}, lenient=_NOT_LENIENT)
     for attempt in range(_ROUNDS):
         if found is None:
             # Limits that are older than the bucket's are read again once; then they are final.
@@ -143,22 +149,6 @@ def acquire(
             context.cache.invalidate(target.bucket.entity)
         found = failed = None
     raise LimiterUnavailable(f"The limits of {entity!r} for {', '.join(consume)} keep changing; try again.")
-
-
-def _finish(writer: BucketWriter, first: FirstWrite, item: Item) -> Flow[Grant]:
-    """Return the grant of a call whose first write was applied."""
-    bucket, charge = first.bucket, first.charge
-    try:
-        state = note_written(writer, bucket, 0, first.lane, item, first.now)
-    finally:
-        bucket.free_lane(first.lane)
-    until = state.expires(first.now, state.used)
-    if until > int(item["expires"]["N"]):
-        yield from extend_expiry(writer, bucket, 0, state, until)
-    if writer.shard_above is not None:
-        yield from rebalance(writer, bucket, 0, state, charge)
-    taken = TakenTokens(bucket, charge, (0,), state)
-    return Grant((taken,), {bucket.resource: charge.amounts}, lenient=_NOT_LENIENT)
 
 
 def _take_all(

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solotable.flow import PreparedUpdate
+from solotable.flow import Item, PreparedUpdate
 from solotable.flow.requests import UpdateItem
-from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI, MOST_TOKENS
+from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS
 from solotable.systems.limiter.admin.resolve import EffectiveLimits
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.records import record
 
 from .bucket import ShardState
+from .charge import note_written
 from .local_cache import CachedBucket, Lane
 from .targets import Consume, LimiterContext, Target, Targets
+from .writer import BucketWriter
 from .writes.charge_request import Charge, build_next, lane_form
+
+_NOTHING_USED: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,20 @@ class FirstWrite:
     lane: Lane
     now: int
     request: UpdateItem
+    #: Whether a limit that the call does not name may be in debt.
+    may_owe: bool
 
     @property
     def targets(self) -> Targets:
         """The bucket and the charge for the general flow."""
         return Targets((Target(self.bucket, self.charge),), {self.bucket.resource: self.charge.amounts})
+
+    def note_applied(self, writer: BucketWriter, item: Item) -> ShardState:
+        """Remember the bucket after the write, and free its lane."""
+        try:
+            return note_written(writer, self.bucket, 0, self.lane, item, self.now)
+        finally:
+            self.bucket.free_lane(self.lane)
 
 
 def remember(found: Targets, consume: Consume) -> None:
@@ -113,11 +126,9 @@ def begin(context: LimiterContext, entity: str, consume: Consume) -> FirstWrite 
             values += (cost, meter.floor(before, now), highest)
     if not context.cache.is_current(entity, resource, repeated.effective):
         return None
-    if len(amounts) == len(rules.meters):
-        # No limit is in debt after the write.
-        values.append(now // MICROSECONDS + rules.retention_seconds)
-    else:
-        values.append(rules.expires(now, state.used))
+    may_owe = len(amounts) < len(rules.meters)
+    # A limit that the write takes from is not in debt after it.
+    values.append(rules.expires(now, state.used if may_owe else _NOTHING_USED))
     values += amounts.values()
     charge = Charge(rules, amounts)
     lane = bucket.take_lane(now)
@@ -129,4 +140,4 @@ def begin(context: LimiterContext, entity: str, consume: Consume) -> FirstWrite 
     request = prepared.request(
         writer.table, writer.key(bucket, 0), (*head, *values), returns="ALL_NEW", returns_on_failure=True
     )
-    return FirstWrite(bucket, charge, lane, now, request)
+    return FirstWrite(bucket, charge, lane, now, request, may_owe)
