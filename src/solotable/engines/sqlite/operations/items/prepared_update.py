@@ -1,4 +1,7 @@
-"""UpdateItem from a compiled template, in fewer steps: 31 instead of 38 µs. Other updates go to `writes`."""
+"""UpdateItem from a compiled template, in fewer steps; what it does not cover goes to `writes`.
+
+The engine's share of an acquire with two limits is 49 instead of 55 µs.
+"""
 
 from __future__ import annotations
 
