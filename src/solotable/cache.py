@@ -115,6 +115,17 @@ class TTLCache(Generic[KeyT, ValueT]):
             self._entries.move_to_end(key)
         return entry.value
 
+    def is_current(self, key: KeyT, value: ValueT) -> bool:
+        """Return whether a key still has this very value, fresh; only then it counts as a hit."""
+        now = self._clock()
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry.value is not value or entry.expires <= now:
+                return False
+            self._hits += 1
+            self._entries.move_to_end(key)
+        return True
+
     def expires(self, key: KeyT) -> float | None:
         """Return when the value of a key expires by the cache's clock; None without a fresh value."""
         entry = self._entries.get(key)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from solotable._flows.hooks import HookCall
 from solotable._flows.retry import ConcurrentReads, Flow, SaveBlobs, Sleep
@@ -50,7 +50,7 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
         try:
             request = flow.send(reply) if pending_error is None else flow.throw(pending_error)
         except StopIteration as done:
-            return cast(ResultT, done.value)
+            return done.value  # type: ignore[no-any-return] # a generator's result has no type here
         pending_error = None
         try:
             reply = engine.handle(request) if type(request) not in _LOCAL else _answer(request, engine)
@@ -73,7 +73,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None)
         try:
             request = flow.send(reply) if pending_error is None else flow.throw(pending_error)
         except StopIteration as done:
-            return cast(ResultT, done.value)
+            return done.value  # type: ignore[no-any-return] # a generator's result has no type here
         pending_error = None
         try:
             if type(request) not in _LOCAL:

@@ -16,7 +16,7 @@ from solotable._values import Item
 from solotable.errors import DeclarationError, ServiceError
 from solotable.systems.limiter import Limit
 from solotable.systems.limiter.buckets.bucket import Bucket
-from solotable.systems.limiter.buckets.flat_update import FlatUpdate
+from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
 
 from .either import either
 from .ground import Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from solotable.flow import Item
-from solotable.systems.limiter.buckets.next_write import NextWrite
+from solotable.systems.limiter.buckets.writes.next_write import NextWrite
 
 _KEY: Item = {"PK": {"S": "bucket"}}
 

@@ -19,8 +19,8 @@ from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.buckets.charge import Charged, ShardGone
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.shards import charge_one, merge, read_shards, split
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 from solotable.systems.limiter.meters.rules import rules_of
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import Clock

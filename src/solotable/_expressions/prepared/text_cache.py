@@ -75,7 +75,7 @@ def key_of(
     if len(names) > _MOST_PLACEHOLDERS or len(values) > _MOST_PLACEHOLDERS:
         return None
     # A value in JSON is an object with one member, whose name is its type.
-    return update, condition, *names.items(), *[(token, *value) for token, value in values.items()]
+    return update, condition, len(names), *names, *names.values(), *values, *map(tuple, values.values())
 
 
 def _template(

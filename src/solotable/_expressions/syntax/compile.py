@@ -127,20 +127,24 @@ def _check_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue
 
 def canonical_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
     """Return ExpressionAttributeValues in canonical form, or raise DynamoDB's error for a value."""
-    checked = {}
+    checked = values
     for key, value in values.items():
         # Most values are text or plain numbers, which are canonical as they are.
-        if len(value) == 1 and ("S" in value or ("N" in value and is_plain_number(value["N"]))):
-            checked[key] = value
-            continue
+        if len(value) == 1:
+            number = value.get("N")
+            if "S" in value if number is None else is_plain_number(number):
+                continue
         try:
-            checked[key] = canonical(value)
+            found = canonical(value)
         except ServiceError as rejected:
             wrapped = f"ExpressionAttributeValues contains invalid value: {rejected.message} for key {key}"
             if rejected.family == "structure":
                 raise invalid(wrapped, family="structure") from rejected
             # DynamoDB: the newer validator does not say which value it was.
             raise invalid(wrapped, newer=rejected.newer or rejected.message) from rejected
+        if checked is values:
+            checked = dict(values)
+        checked[key] = found
     return checked
 
 

@@ -24,6 +24,8 @@ from .report import broken_constraints
 #: The largest of Java's whole numbers; NaN, which only callers in process can send, fits neither.
 _LARGEST = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
 
+_TEXTS = frozenset({str})
+
 #: Takes a value and a list, appends to the list if a constraint is broken, returns the clean value.
 Check = Callable[[Any, list[None]], Any]
 
@@ -155,11 +157,18 @@ def _map(constraint: MapOf, *, inner: bool) -> Check:
     key_holds = None if constraint.keys is None else text_holds(constraint.keys)
     fewest, most = constraint.values or (0, math.inf)
     sized = constraint.values is not None
+    # Most maps are names of attributes: plain texts need no call each.
+    is_plain = isinstance(constraint.member, Text) and text_holds(constraint.member) is None
 
     def check_map(value: Any, broken: list[None]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise errors.not_a_map(value, java, inner=inner)
-        clean = {name: check_member(member, broken) for name, member in value.items() if member is not None}
+        if is_plain and _TEXTS.issuperset(map(type, value.values())):
+            clean = value
+        else:
+            clean = {
+                name: check_member(member, broken) for name, member in value.items() if member is not None
+            }
         if len(clean) < shortest:
             broken.append(None)
         if key_holds is not None and not all(map(key_holds, clean)):

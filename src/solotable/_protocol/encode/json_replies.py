@@ -46,6 +46,8 @@ def encode_pieces(reply: Reply) -> list[bytes]:
             return [b'{"Item":' + raw + b"}"]
         case WroteItem(attributes=None, capacity=None, collection=None):
             return [b"{}"]
+        case WroteItem(attributes=item, capacity=None, collection=None) if item is not None:
+            return [b'{"Attributes":' + _item_bytes(item) + b"}"]
         case GotItem():
             return [
                 _encode_object(

@@ -45,6 +45,7 @@ ResultT = TypeVar("ResultT")
 log = logging.getLogger("solotable.limiter")
 #: Work that continues after its caller was cancelled. The event loop itself keeps only weak references.
 _background: set[asyncio.Future[Any]] = set()
+_UNKNOWN_LIMITS = get_args(UnknownLimits)
 
 
 @record(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class AcquireRequest:
     unknown_limits: UnknownLimits = "raise"
 
     def __post_init__(self) -> None:
-        if self.unknown_limits not in get_args(UnknownLimits):
+        if self.unknown_limits not in _UNKNOWN_LIMITS:
             raise DataError(f'unknown_limits is "raise" or "ignore"; got {self.unknown_limits!r}.')
         if self.on_unavailable is not None:
             check_on_unavailable(self.on_unavailable)
@@ -79,7 +80,7 @@ class AcquireRequest:
     @property
     def by_resource(self) -> dict[str, Mapping[str, Amount]]:
         """What to take from each resource, the call's own first."""
-        return {self.resource: self.consume, **(self.also or {})}
+        return {self.resource: self.consume, **self.also} if self.also else {self.resource: self.consume}
 
     def digest(self) -> str:
         """Return the same text for the same request."""
@@ -263,7 +264,10 @@ class LeaseState:
 
     def _count(self, amounts: Mapping[str, Mapping[str, int]]) -> None:
         for resource, by_name in amounts.items():
-            total = self._consumed.setdefault(resource, {})
+            total = self._consumed.get(resource)
+            if total is None:
+                self._consumed[resource] = dict(by_name)
+                continue
             for name, amount in by_name.items():
                 total[name] = total.get(name, 0) + amount
 
@@ -275,14 +279,21 @@ class LeaseState:
         if failed:
             self._consumed = {}
             return give_back(writer, self._grants) if self._grants else None
-        self._count(pending)
-        is_adjusted = any(amount for by_name in pending.values() for amount in by_name.values())
-        is_held = not self.keeps_holds and any(
-            taken.charge.hold for grant in self._grants for taken in grant.taken
-        )
+        is_adjusted = False
+        if pending:
+            self._count(pending)
+            is_adjusted = any(amount for by_name in pending.values() for amount in by_name.values())
+        is_held = not self.keeps_holds and self._has_holds()
         return (
             self._settle(pending if is_adjusted else {}, is_held=is_held) if is_adjusted or is_held else None
         )
+
+    def _has_holds(self) -> bool:
+        for grant in self._grants:
+            for taken in grant.taken:
+                if taken.charge.hold:
+                    return True
+        return False
 
     def _settle(self, pending: Mapping[str, Mapping[str, int]], *, is_held: bool) -> Flow[None]:
         """Write the adjustments, and end what the lease holds of concurrency limits."""

@@ -45,6 +45,8 @@ def move_entry(
     connection: sqlite3.Connection, expiry: ExpiryIndex, row: int, old: Item | None, new: Item | None
 ) -> None:
     """Move an item's entry from the old item's second to the new one's."""
+    if old is not None and new is not None and old.get(expiry.attribute) == new.get(expiry.attribute):
+        return
     before, after = expiry_second(old, expiry.attribute), expiry_second(new, expiry.attribute)
     if before == after:
         return

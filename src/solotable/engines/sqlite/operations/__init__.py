@@ -10,6 +10,7 @@ from solotable._protocol import requests
 from .control import control
 from .items.batches import batch_get_item, batch_write_item
 from .items.get_item import get_item
+from .items.prepared_update import update_prepared
 from .items.query import query
 from .items.scan import scan
 from .items.transact import transact_get_items, transact_write_items
@@ -32,5 +33,5 @@ OPERATIONS: dict[type[requests.Request[Any]], Callable[[Any, Any], Any]] = {
     requests.TransactGetItems: transact_get_items,
     requests.TransactWriteItems: transact_write_items,
     requests.UpdateItem: write_item,
-    requests.PreparedUpdateItem: write_item,
+    requests.PreparedUpdateItem: update_prepared,
 }

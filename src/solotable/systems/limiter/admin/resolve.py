@@ -80,6 +80,10 @@ class LimitsCache:
         """Return cached limits, or None."""
         return self._effective.get((entity, resource))
 
+    def is_current(self, entity: str, resource: str, effective: EffectiveLimits) -> bool:
+        """Return whether these very limits are still cached."""
+        return self._effective.is_current((entity, resource), effective)
+
     def shared(self, resource: str) -> tuple[float, _Level] | None:
         """Return a level of all entities and when it expires, None if it is not cached."""
         expires = self._shared.expires(resource)

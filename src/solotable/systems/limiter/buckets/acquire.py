@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solotable.errors import SolotableError
-from solotable.flow import Flow
+from solotable.errors import ServiceError, SolotableError, TransportError
+from solotable.flow import Flow, decode_item
 from solotable.systems.limiter.admin.limits import MILLI, MOST_TOKENS, Amount, Limit, limits_of
 from solotable.systems.limiter.errors import (
     EntityDenied,
@@ -27,8 +27,15 @@ from solotable.systems.limiter.errors import (
 from solotable.systems.limiter.meters.concurrency import holds_of
 from solotable.systems.limiter.records import record
 
-from .charge import Charged, ChargeRefused, RulesOutdated, cached_refusal
-from .charge_request import Charge
+from .charge import (
+    Charged,
+    ChargeRefused,
+    FailedWrite,
+    RulesOutdated,
+    cached_refusal,
+    extend_expiry,
+)
+from .repeated_charge import begin, remember
 from .shards import (
     TakenTokens,
     charge_one,
@@ -36,16 +43,20 @@ from .shards import (
     plan_settlement,
     read_shards,
     read_whole,
+    rebalance,
     settle,
     take,
 )
 from .targets import Consume, LimiterContext, Target, Targets, UnknownLimits, find_targets
 from .writer import BucketWriter
+from .writes.charge_request import Charge
 
 __all__ = ["Decision", "Grant", "LimiterContext", "acquire", "adjust", "check", "give_back", "merge"]
 
 #: How often the limits of a call may change before it is given up.
 _ROUNDS = 4
+#: One bucket whose limits are all enforced.
+_NOT_LENIENT: tuple[frozenset[str], ...] = (frozenset(),)
 
 
 @record(frozen=True, slots=True)
@@ -111,23 +122,47 @@ def acquire(
 ) -> Flow[Grant]:
     """Take tokens from every limit of a call, or raise RateLimitExceeded and take none."""
     given = None if limits is None else limits_of(limits)
+    found = failed = None
+    first = begin(context, entity, consume) if given is None and len(consume) == 1 else None
+    if first is not None:
+        try:
+            reply = yield first.request
+        except (ServiceError, TransportError) as error:
+            found, failed = first.targets, FailedWrite(first.lane, first.now, error)
+        except BaseException:
+            first.bucket.free_lane(first.lane)
+            raise
+        else:
+            writer, item = context.writer, decode_item(reply.attributes)
+            state = first.note_applied(writer, item)
+            if first.may_owe and (until := state.expires(first.now, state.used)) > int(item["expires"]["N"]):
+                yield from extend_expiry(writer, first.bucket, 0, state, until)
+            if writer.shard_above is not None:
+                yield from rebalance(writer, first.bucket, 0, state, first.charge, applied=1, failed=0)
+            taken = TakenTokens(first.bucket, first.charge, (0,), state)
+            return Grant((taken,), {first.bucket.resource: first.charge.amounts}, lenient=_NOT_LENIENT)
     for attempt in range(_ROUNDS):
-        # Limits that are older than the bucket's are read again once; then they are final.
-        found = yield from find_targets(
-            context, entity, consume, given, final=attempt > 0, unknown_limits=unknown_limits
-        )
-        outcome = yield from _take_all(context.writer, found)
+        if found is None:
+            # Limits that are older than the bucket's are read again once; then they are final.
+            found = yield from find_targets(
+                context, entity, consume, given, final=attempt > 0, unknown_limits=unknown_limits
+            )
+        outcome = yield from _take_all(context.writer, found, failed)
         if isinstance(outcome, Grant):
+            remember(found, consume)
             return outcome
         if outcome is not None:
             raise outcome
         for target in found.buckets:
             context.cache.invalidate(target.bucket.entity)
+        found = failed = None
     raise LimiterUnavailable(f"The limits of {entity!r} for {', '.join(consume)} keep changing; try again.")
 
 
-def _take_all(writer: BucketWriter, found: Targets) -> Flow[Grant | RateLimitExceeded | None]:
-    """Take from each bucket; None if the limits are outdated."""
+def _take_all(
+    writer: BucketWriter, found: Targets, failed: FailedWrite | None = None
+) -> Flow[Grant | RateLimitExceeded | None]:
+    """Take from each bucket; None if the limits are outdated. `failed` is a write to the first."""
     begun = writer.now()
     done: list[TakenTokens] = []
     notes = _Notes()
@@ -140,7 +175,7 @@ def _take_all(writer: BucketWriter, found: Targets) -> Flow[Grant | RateLimitExc
             return (yield from _exceeded(writer, found, target, refused, begun))
     for target in found.buckets:
         try:
-            outcome = yield from _take(writer, target, notes)
+            outcome = yield from _take(writer, target, notes, failed)
         except SolotableError:
             with suppress(SolotableError):
                 yield from _undo(writer, done)
@@ -182,14 +217,15 @@ def _lacking(refused: ChargeRefused) -> set[str]:
 
 
 def _take(
-    writer: BucketWriter, target: Target, notes: _Notes
+    writer: BucketWriter, target: Target, notes: _Notes, failed: FailedWrite | None
 ) -> Flow[TakenTokens | ChargeRefused | RulesOutdated]:
     """Take from one bucket; what exceeds a limit that is not enforced is skipped and noted."""
     charge, skipped = target.charge, dict(target.skipped)
     if skipped:
         notes.add(target.never(name) for name in skipped if target.charge.rules.meters[name].limit.soft)
     while charge.amounts:
-        outcome = yield from take(writer, target.bucket, charge)
+        outcome = yield from take(writer, target.bucket, charge, failed)
+        failed = None
         if isinstance(outcome, TakenTokens):
             return replace(outcome, skipped=skipped) if skipped else outcome
         if isinstance(outcome, RulesOutdated):

@@ -26,10 +26,10 @@ from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.records import record
 
 from .bucket import ShardState, decode_state, find_flaw, unreadable
-from .charge_request import Charge, build_request, build_sweep
-from .flat_update import FlatUpdate
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
+from .writes.charge_request import Charge, build_request, build_sweep
+from .writes.flat_update import FlatUpdate
 
 #: Writes that other writers may precede before an acquire is refused, and the wait of that refusal.
 _ATTEMPTS = 6
@@ -89,71 +89,85 @@ class RulesOutdated:
 Outcome = Charged | ChargeRefused | ShardGone | RulesOutdated
 
 
+@dataclass(frozen=True, slots=True)
+class FailedWrite:
+    """A first write that was sent as of a time, and failed; its lane is in use."""
+
+    lane: Lane
+    now: int
+    error: ServiceError | TransportError
+
+
 def charge_shard(
-    writer: BucketWriter, bucket: CachedBucket, shard: int, charge: Charge, lane: Lane
+    writer: BucketWriter,
+    bucket: CachedBucket,
+    shard: int,
+    charge: Charge,
+    lane: Lane,
+    first: FailedWrite | None = None,
 ) -> Flow[Outcome]:
     """Charge one shard, or return why not. However often it is sent in one lane, it is done once.
 
     A charge that continues in the shard that its own was merged with keeps its lane: it may be known there.
     """
-    now = writer.now()
-    if charge.admit and (refused := cached_refusal(writer, bucket, shard, charge, now)) is not None:
-        return refused
-    started = now
+    now = writer.now() if first is None else first.now
+    if charge.admit and first is None:
+        refused = cached_refusal(writer, bucket, shard, charge, now)
+        if refused is not None:
+            return refused
+    started, level = now, 0
+    failed = None if first is None else first.error
     failures = lane.attempt = 0
     while lane.attempt < (_ATTEMPTS if charge.admit else _SETTLEMENT_ATTEMPTS):
-        if lane.attempt >= _ATTEMPTS:
-            yield writer.scope.retries.wait(0)
-            now = writer.now()
-        state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
-        is_other = state is not None and state.text != charge.rules.text
-        if state is not None and is_other and not lane.lost and _is_outdated(charge, state):
-            return RulesOutdated()
-        if state is not None and state.split and (is_other or state.is_ahead(now)):
-            # Its split is finished before it is converted.
-            return ShardGone()
-        sweep = None
-        if state is not None and (is_other or charge.hold):
-            sweep = build_sweep(writer, bucket, shard, charge, state, now)
-        if sweep is not None:
-            request, takes = sweep, False
-        else:
-            request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
-        try:
-            reply = yield request
-        except ConditionFailed as failed:
-            lane.attempt += 1
+        if failed is None:
+            if lane.attempt >= _ATTEMPTS:
+                yield writer.scope.retries.wait(0)
+                now = writer.now()
+            state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
+            if state is not None and (obstacle := _find_obstacle(charge, lane, state, now)) is not None:
+                return obstacle
             level = 0 if state is None else state.level
+            sweep = None
+            if state is not None and (charge.hold or state.text != charge.rules.text):
+                sweep = build_sweep(writer, bucket, shard, charge, state, now)
+            if sweep is not None:
+                request, takes = sweep, False
+            else:
+                request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
+            try:
+                reply = yield request
+            except (ServiceError, TransportError) as error:
+                failed = error
+            else:
+                item = decode_item(reply.attributes)
+                if sweep is not None:
+                    bucket.store(shard, decode_state(item, now))
+                    continue
+                state = note_written(writer, bucket, shard, lane if takes else None, item, now)
+                if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
+                    yield from extend_expiry(writer, bucket, shard, state, until)
+                return Charged(state) if takes else ChargeRefused(state, charge, now)
+        if isinstance(failed, ConditionFailed):
+            lane.attempt += 1
             _check_clock(writer, bucket, shard, failed.item)
             outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
             if outcome is not None:
                 return outcome
             if 0 <= writer.now() - now <= REPEAT_MICROSECONDS:
                 # As of the same time: `used` that was above its line then is still above it.
+                failed = None
                 continue
-        except (ServiceError, TransportError) as failed:
-            if is_conflict(failed):
-                # The shard is being split or merged, and nothing was written.
-                lane.attempt += 1
-            else:
-                lane.lost = lane.lost or _is_unknown(failed)
-                if lane.lost and lane.shared and charge.gives_back:
-                    # It may have been applied, and giving back twice would admit more.
-                    return Charged(bucket.shards.get(shard))
-                failures += 1
-                yield from wait_after(writer, bucket, shard, failed, failures, started)
+        elif is_conflict(failed):
+            # The shard is being split or merged, and nothing was written.
+            lane.attempt += 1
         else:
-            item = decode_item(reply.attributes)
-            state = decode_state(item, now)
-            bucket.store(shard, state)
-            if sweep is not None:
-                continue
-            if takes:
-                bucket.numbers[shard, lane.name] = lane.number
-            bucket.stamp = (shard, now, state.moved, writer.clock.leaps)
-            if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
-                yield from _extend_expiry(writer, bucket, shard, state, until)
-            return Charged(state) if takes else ChargeRefused(state, charge, now)
+            lane.lost = lane.lost or _is_unknown(failed)
+            if lane.lost and lane.shared and charge.gives_back:
+                # It may have been applied, and giving back twice would admit more.
+                return Charged(bucket.shards.get(shard))
+            failures += 1
+            yield from wait_after(writer, bucket, shard, failed, failures, started)
+        failed = None
         now = writer.now()
     if charge.admit:
         state = bucket.shards.get(shard) or _full_state(bucket, shard, charge.rules, now)
@@ -162,6 +176,31 @@ def charge_shard(
         f"The bucket of {bucket.entity!r} for {bucket.resource!r} changed before each of "
         f"{_SETTLEMENT_ATTEMPTS} writes; try again."
     )
+
+
+def _find_obstacle(
+    charge: Charge, lane: Lane, state: ShardState, now: int
+) -> RulesOutdated | ShardGone | None:
+    """Return why a shard cannot be written as it is known."""
+    is_other = state.text != charge.rules.text
+    if is_other and not lane.lost and _is_outdated(charge, state):
+        return RulesOutdated()
+    if state.split and (is_other or state.is_ahead(now)):
+        # Its split is finished before it is converted.
+        return ShardGone()
+    return None
+
+
+def note_written(
+    writer: BucketWriter, bucket: CachedBucket, shard: int, lane: Lane | None, item: Item, now: int
+) -> ShardState:
+    """Remember a shard after a write of this process, in this lane if it took tokens."""
+    state = decode_state(item, now)
+    bucket.store(shard, state)
+    if lane is not None:
+        bucket.numbers[shard, lane.name] = lane.number
+    bucket.stamp = (shard, now, state.moved, writer.clock.leaps)
+    return state
 
 
 def _is_unknown(failed: ServiceError | TransportError) -> bool:
@@ -192,7 +231,7 @@ def wait_after(
     yield writer.scope.retries.wait(failures)
 
 
-def _extend_expiry(
+def extend_expiry(
     writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardState, until: int
 ) -> Flow[None]:
     """Keep an item for as long as a debt lasts that the write before did not know."""

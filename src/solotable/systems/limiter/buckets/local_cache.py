@@ -16,12 +16,16 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from solotable.flow import Item
 from solotable.fork_safe import new_lock
 
 from .bucket import LANES, ShardState
+
+if TYPE_CHECKING:
+    from .repeated_charge import RepeatedCharge
 
 #: The digits of a lane's number that tell its writer.
 _WRITERS = 10**6
@@ -63,6 +67,7 @@ class CachedBucket:
         "keys",
         "numbers",
         "read_at",
+        "repeated",
         "resource",
         "samples",
         "shards",
@@ -82,6 +87,8 @@ class CachedBucket:
         self.numbers: dict[tuple[int, str], int] = {}
         #: This process's last write: its shard and time, `moved` of the item, and `leaps` of the clock.
         self.stamp = (0, 0, 0, 0)
+        #: The last acquire, for one that repeats it.
+        self.repeated: RepeatedCharge | None = None
         #: The highest level seen: the number of bits that choose a shard.
         self.depth = 0
         #: Lanes with a write in flight, and the last one that was taken.

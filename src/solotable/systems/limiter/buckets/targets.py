@@ -38,11 +38,11 @@ from solotable.systems.limiter.records import record
 
 from .bucket import TOLERATED_SKEW, ShardState
 from .charge import ChargeRefused
-from .charge_request import Charge
 from .local_cache import CachedBucket
 from .shards import statuses as shard_statuses
 from .shards import whole_state
 from .writer import BucketWriter
+from .writes.charge_request import Charge
 
 #: The most resources of one call.
 MOST_RESOURCES = 10
@@ -153,13 +153,14 @@ class Targets:
     """The buckets of a call in the order of their charges, and what it takes from each resource.
 
     `spared` is the first error that a level in shadow mode does not raise. `ignored` are pairs of a resource
-    and a limit that it does not have.
+    and a limit that it does not have. `effective` is the look-up that decided everything, if it was one.
     """
 
     buckets: tuple[Target, ...]
     amounts: Mapping[str, Mapping[str, int]]
     spared: SolotableError | None = None
     ignored: tuple[tuple[str, str], ...] = ()
+    effective: EffectiveLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,7 @@ def find_targets(
     amounts: dict[str, Mapping[str, int]] = {}
     spared: SolotableError | None = None
     ignored: tuple[tuple[str, str], ...] = ()
+    decided: EffectiveLimits | None = None
     for resource, named in consume.items():
         effective = context.cache.get(entity, resource)
         if effective is None:
@@ -212,6 +214,8 @@ def find_targets(
                 above = yield from resolve(
                     context.writer.scope, effective.parent, resource, cache=context.cache
                 )
+        if len(consume) == 1 and above is None and given is None and effective.schedule is None:
+            decided = effective
         sides = _sides(context, entity, resource, effective, above, given, check=check)
         given, wanted = None, named
         if unknown_limits == "ignore" and (unknown := _unknown(sides, named)):
@@ -229,7 +233,7 @@ def find_targets(
                 found.append(target)
                 spared = spared or never
         amounts[resource] = asked if is_metered else _metered(sides, asked)
-    return Targets(tuple(found), amounts, spared, ignored)
+    return Targets(tuple(found), amounts, spared, ignored, decided)
 
 
 def _sides(

@@ -33,8 +33,8 @@ from solotable.flow import Flow, arun
 from solotable.systems.limiter.admin.entities import FlatEntity
 from solotable.systems.limiter.admin.limits import MICROSECONDS, Amount, amounts_by_limit, in_tokens
 from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust, extend, held_until
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.shards import TakenTokens, read_shards, surviving_shard
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 from solotable.systems.limiter.errors import LeaseExpired, LimitStatus
 from solotable.systems.limiter.lease import AcquireRequest
 from solotable.systems.limiter.meters.rules import rules_from

@@ -35,7 +35,7 @@ from solotable.flow.requests import (
     UpdateItem,
     WriteAction,
 )
-from solotable.systems.limiter.buckets.flat_update import FlatUpdate
+from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
 from solotable.systems.limiter.table import limiter
 
 from .deltas import EVENTS, Additions, RowKey, add, additions

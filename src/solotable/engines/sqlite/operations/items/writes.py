@@ -75,11 +75,25 @@ def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem)
         else:
             if ahead is None and old is not None and largest is not None and len(old.raw) > largest:
                 raise TooLong
-            write = _check_row(table, key, old, request, size)
+            return write_row(writer, table, key, old, request, size)
         store(writer, write, request)
         return _reply(writer, write, request)
 
     return engine.write(action)
+
+
+def write_row(
+    writer: Writer,
+    table: Table,
+    key: bytes,
+    old: StoredItem | None,
+    request: PutItem | UpdateItem | DeleteItem,
+    size: int,
+) -> WroteItem:
+    """Check one write against the stored row and store it."""
+    write = _check_row(table, key, old, request, size)
+    store(writer, write, request)
+    return _reply(writer, write, request)
 
 
 def _reads_item(request: WriteAction) -> bool:
@@ -182,7 +196,7 @@ def _run_prepared(
     size += gained
     if size > LARGEST_ITEM:
         return None
-    _check_updated_keys(table, new)
+    check_updated_keys(table, new)
     return ItemWrite(table, key, old, new, size)
 
 
@@ -190,7 +204,7 @@ def _check_update_result(table: Table, key: bytes, old: StoredItem | None, actio
     if old is None and not action.update.creates:
         return ItemWrite(table, key, None, None, 0)
     new = apply_update(action.update, action.key if old is None else old.item)
-    _check_updated_keys(table, new)
+    check_updated_keys(table, new)
     if old is None:
         size = item_size(new)
     else:
@@ -241,7 +255,7 @@ def _constant(action: Action) -> AttributeValue | None:
             return None
 
 
-def _check_updated_keys(table: Table, new: Item) -> None:
+def check_updated_keys(table: Table, new: Item) -> None:
     """Reject an update that gives an index key attribute an invalid value."""
     if new.keys().isdisjoint(table.index_key_names):
         return

@@ -7,7 +7,7 @@ shards that have most, and one that needs more than a shard's part takes parts o
 
 from .holds import extend_holds
 from .read import read_shards
-from .reshard import merge, read_whole, split
+from .reshard import merge, read_whole, rebalance, split
 from .settle import TakenTokens, charge_one, settle
 from .take import take
 from .totals import plan_settlement, statuses, whole_state
@@ -21,6 +21,7 @@ __all__ = [
     "plan_settlement",
     "read_shards",
     "read_whole",
+    "rebalance",
     "settle",
     "split",
     "statuses",

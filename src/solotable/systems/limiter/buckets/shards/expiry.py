@@ -14,9 +14,9 @@ from solotable.flow.conditions import all_of, any_of, at_least, less_than, missi
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.buckets.bucket import SHARD_GRACE_SECONDS, ShardState, decode_state
-from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
 
 from .tree import parent_of
 

@@ -13,9 +13,9 @@ from solotable.flow.conditions import all_of, equals
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
 from solotable.systems.limiter.buckets.charge import wait_after
-from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
 from solotable.systems.limiter.errors import LimiterUnavailable
 from solotable.systems.limiter.meters.concurrency import Concurrency, Hold, holds_of
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from solotable.errors import SolotableError
 from solotable.flow import Flow
 from solotable.systems.limiter.buckets.charge import Charged, ChargeRefused, RulesOutdated, ShardGone
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 
 from .reshard import merge, read_whole, rebalance, repair
 from .settle import TakenTokens, charge_one, settle_shard

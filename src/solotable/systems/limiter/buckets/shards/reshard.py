@@ -20,10 +20,10 @@ from solotable.flow.conditions import Condition, all_of, any_of, equals, less_th
 from solotable.flow.requests import ConditionCheck, DeleteItem, PutItem, TransactWriteItems, UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.buckets.bucket import Bucket, ShardState, decode_state
-from solotable.systems.limiter.buckets.charge_request import Charge
-from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, RateSample
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
+from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.table import limiter
 

@@ -10,9 +10,9 @@ from solotable.errors import SolotableError
 from solotable.flow import Flow
 from solotable.systems.limiter.buckets.bucket import ShardState
 from solotable.systems.limiter.buckets.charge import Charged, Outcome, RulesOutdated, ShardGone, charge_shard
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, Lane
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.records import record
 

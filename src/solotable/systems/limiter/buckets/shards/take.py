@@ -7,14 +7,15 @@ from solotable.systems.limiter.buckets.bucket import HIGHEST_LEVEL, ShardState
 from solotable.systems.limiter.buckets.charge import (
     Charged,
     ChargeRefused,
+    FailedWrite,
     RulesOutdated,
     ShardGone,
     cached_refusal,
     charge_shard,
 )
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, Lane
 from solotable.systems.limiter.buckets.writer import BucketWriter
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 
 from .parts import take_parts
 from .reshard import finish_splits, has_headroom, rebalance, repair
@@ -28,27 +29,31 @@ _REDIRECTS = 12
 
 
 def take(
-    writer: BucketWriter, bucket: CachedBucket, charge: Charge
+    writer: BucketWriter, bucket: CachedBucket, charge: Charge, failed: FailedWrite | None = None
 ) -> Flow[TakenTokens | ChargeRefused | RulesOutdated]:
-    """Take tokens from a bucket, whatever shards it has."""
-    lane = bucket.take_lane(writer.now())
+    """Take tokens from a bucket, whatever shards it has; after a first write to shard 0 that failed."""
+    lane = bucket.take_lane(writer.now()) if failed is None else failed.lane
     try:
-        return (yield from _take(writer, bucket, charge, lane))
+        return (yield from _take(writer, bucket, charge, lane, failed))
     finally:
         bucket.free_lane(lane)
 
 
 def _take(
-    writer: BucketWriter, bucket: CachedBucket, charge: Charge, lane: Lane
+    writer: BucketWriter, bucket: CachedBucket, charge: Charge, lane: Lane, failed: FailedWrite | None
 ) -> Flow[TakenTokens | ChargeRefused | RulesOutdated]:
     tried: set[int] = set()
-    shard = _first(writer, bucket, charge)
+    shard = _first(writer, bucket, charge) if failed is None else 0
     for _ in range(_REDIRECTS):
-        if bucket.depth and not lane.lost and _exceeds_shard(bucket, charge):
+        if failed is not None:
+            outcome = yield from charge_shard(writer, bucket, shard, charge, lane, failed)
+            failed = None
+        elif bucket.depth and not lane.lost and _exceeds_shard(bucket, charge):
             return (yield from take_parts(writer, bucket, charge))
-        send = charge_in_tree if shard else charge_shard
-        lane.attempt = 0
-        outcome = yield from send(writer, bucket, shard, charge, lane)
+        else:
+            send = charge_in_tree if shard else charge_shard
+            lane.attempt = 0
+            outcome = yield from send(writer, bucket, shard, charge, lane)
         if isinstance(outcome, Charged):
             if outcome.state is not None and (writer.shard_above is not None or outcome.state.split):
                 yield from rebalance(

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from solotable.systems.limiter.buckets.bucket import HIGHEST_LEVEL, ShardState
 from solotable.systems.limiter.buckets.charge import ChargeRefused
-from solotable.systems.limiter.buckets.charge_request import Charge
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
+from solotable.systems.limiter.buckets.writes.charge_request import Charge
 from solotable.systems.limiter.meters.meter import Meter
 from solotable.systems.limiter.meters.rules import Rules
 

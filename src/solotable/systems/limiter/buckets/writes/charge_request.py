@@ -21,6 +21,9 @@ from solotable.flow.conditions import (
 )
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MOST_LIMITS, render
+from solotable.systems.limiter.buckets.bucket import TOLERATED_SKEW, Bucket, ShardState
+from solotable.systems.limiter.buckets.local_cache import CachedBucket, Lane
+from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.meters.concurrency import (
     MOST_REMOVED,
     Concurrency,
@@ -32,11 +35,8 @@ from solotable.systems.limiter.meters.meter import Meter, Settlement
 from solotable.systems.limiter.meters.rules import Rules, rules_from, rules_of
 from solotable.systems.limiter.records import record
 
-from .bucket import TOLERATED_SKEW, Bucket, ShardState
 from .flat_update import FlatUpdate
-from .local_cache import CachedBucket, Lane
 from .next_write import LaneForm, NextWrite, lane_condition
-from .writer import BucketWriter
 
 
 @record(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def build_request(
     elif state.text != charge.rules.text or state.is_ahead(now):
         update, condition, takes = _build_conversion(charge, lane, state, now)
     else:
-        return _build_next(charge, lane, state, now).request(writer.table, writer.key(bucket, shard)), True
+        return build_next(charge, lane, state, now).request(writer.table, writer.key(bucket, shard)), True
     request = UpdateItem(
         table=writer.table,
         key=writer.key(bucket, shard),
@@ -148,7 +148,7 @@ def build_sweep(
     return None
 
 
-def _lane_form(charge: Charge, lane: Lane) -> LaneForm:
+def lane_form(charge: Charge, lane: Lane) -> LaneForm:
     """Return how a write requires that it was not applied before."""
     if lane.shared:
         return "differs"
@@ -159,7 +159,7 @@ def _lane_form(charge: Charge, lane: Lane) -> LaneForm:
 
 def _unwritten(charge: Charge, lane: Lane) -> Condition:
     """Return the condition that the write was not applied before."""
-    return lane_condition(_lane_form(charge, lane), lane.name, lane.number, lane.before)
+    return lane_condition(lane_form(charge, lane), lane.name, lane.number, lane.before)
 
 
 def _stamp(lane: Lane, now: int) -> FlatUpdate:
@@ -208,11 +208,11 @@ def _build_first(
     return update, any_of(missing(plan.table.partition.name), all_of(*terms))
 
 
-def _build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> NextWrite:
+def build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> NextWrite:
     """Write by what is remembered: a limit that was used to above the full line is still above it."""
     rules = charge.rules
     write = NextWrite(lane.name, [now, lane.number, rules.text, state.level])
-    write.require_lane(_lane_form(charge, lane), lane.before)
+    write.require_lane(lane_form(charge, lane), lane.before)
     used = dict(state.used)
     for name, cost in charge.costs(state.level).items():
         meter = rules.meters[name]

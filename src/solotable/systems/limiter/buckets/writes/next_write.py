@@ -84,14 +84,16 @@ class NextWrite:
         """Require that an attribute does not exist."""
         self._parts += ("missing", name)
 
-    def request(self, table: str, key: Item) -> UpdateItem:
-        """Return the UpdateItem."""
+    def prepared(self) -> PreparedUpdate:
+        """Return the update and the condition without their values."""
         # Which attributes are removed hardly repeats.
         if self.removed or self.is_unique:
-            prepared = _prepare(self._lane_form, self._parts, self.removed)
-        else:
-            prepared = _prepared(self._lane_form, tuple(self._parts))
-        return prepared.request(table, key, self._values, returns="ALL_NEW", returns_on_failure=True)
+            return _prepare(self._lane_form, self._parts, self.removed)
+        return _prepared(self._lane_form, tuple(self._parts))
+
+    def request(self, table: str, key: Item) -> UpdateItem:
+        """Return the UpdateItem."""
+        return self.prepared().request(table, key, self._values, returns="ALL_NEW", returns_on_failure=True)
 
 
 @lru_cache(maxsize=512)

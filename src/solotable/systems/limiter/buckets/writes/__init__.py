@@ -1,0 +1,1 @@
+"""The conditional UpdateItems of charges, as requests; sending them is decided elsewhere."""
