@@ -210,3 +210,35 @@ def test_a_condition_of_other_types_is_the_general_one(store: Database) -> None:
 def _got(request: GetItem) -> Flow[Any]:
     reply = yield request
     return flow.decode_item(reply.item)
+
+
+@pytest.mark.parametrize("returns", ["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
+def test_a_compiled_update_returns_what_an_update_does(store: Database, returns: Any) -> None:
+    store.put(Meter(meter_id="n"))
+    keys = [flow.key_of(flow.scope_of(store), Meter, meter_id=name) for name in "mn"]
+    for number in range(_OFTEN):
+        values = (5, f"write {number}", number, 1, 100)
+        prepared = _TAKE.request(_name(store), keys[0], values, returns=returns)
+        general = UpdateItem(
+            table=_name(store),
+            key=keys[1],
+            update=prepared.update,
+            condition=prepared.condition,
+            returns=returns,
+        )
+        replies = [_sent(store, request) or {} for request in (prepared, general)]
+        for reply, key in zip(replies, keys, strict=True):
+            for name in (*key, "meter_id"):
+                reply.pop(name, None)
+        assert replies[0] == replies[1]
+        assert bool(replies[0]) is (returns != "NONE")
+
+
+def test_a_compiled_update_that_makes_the_item_too_large_is_rejected(store: Database) -> None:
+    for _ in range(_OFTEN):
+        _take(store, 1, "short", 0, 1, 1000)
+    with pytest.raises(ServiceError, match=r"[Ii]tem size"):
+        _take(store, 1, "x" * 409_600, 0, 1, 1000)
+    meter = store.require(Meter, meter_id="m")
+    assert (meter.used, meter.text) == (_OFTEN, "short")
+    assert _take(store, 1, "x" * 409_000, 0, 1, 1000, returns="ALL_NEW")["text"] == {"S": "x" * 409_000}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from solotable.errors import DataError
-from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
+from solotable.errors import DataError, SolotableError
+from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded, Schedule, ScheduleWindow
 from solotable.systems.limiter.buckets.repeated_charge import FirstWrite, begin
 from solotable.systems.limiter.buckets.writes.charge_request import Charge, build_request
 
@@ -143,3 +143,34 @@ def test_a_repeated_charge_that_another_process_preceded_is_decided_by_the_item(
     assert not _acquire(one, {"rpm": 3})
     assert _acquire(one, {"rpm": 2})
     assert one.available("u", "r") == {"rpm": 0}
+
+
+def test_limits_of_the_program_that_change_by_the_hour_change_for_calls_that_repeat(place: Place) -> None:
+    hours = ScheduleWindow("08:00-18:00", [Limit.per_minute("rpm", 3)])
+    made = Limiter(place.db, ACME, limits=Schedule([RPM], [hours]), cache_seconds=1e9)
+    place.clock.seconds += 8 * 3600 - 1
+    for _ in range(3):
+        assert _acquire(made, {"rpm": 1})
+        assert _first(made, {"rpm": 1}) is None
+    place.clock.seconds += 1
+    with made.acquire("u", "r", {"rpm": 1}) as lease:
+        assert [status.limit.capacity for status in lease.statuses] == [3]
+
+
+def test_a_call_that_takes_nothing_writes_nothing_however_often_it_repeats(place: Place) -> None:
+    made = _limiter(place)
+    _acquire(made, {"rpm": 1})
+    place.sent()
+    for _ in range(3):
+        assert _acquire(made, {})
+        assert _first(made, {}) is None
+    assert "UpdateItem" not in place.sent()
+
+
+def test_calls_of_denied_entities_are_not_remembered(place: Place) -> None:
+    made = _limiter(place)
+    made.set_mode("w", "deny")
+    for entity in ("w", "no name: \n"):
+        with pytest.raises(SolotableError), made.acquire(entity, "r", {"rpm": 1}):
+            pass
+        assert made.context.writer.cache.find(entity, "r") is None

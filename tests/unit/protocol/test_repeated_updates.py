@@ -22,10 +22,25 @@ from tests.unit.engines.sqlite.clocked import Clock
 _TABLE = {
     "TableName": "Things",
     "BillingMode": "PAY_PER_REQUEST",
-    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "KeySchema": [
+        {"AttributeName": "p", "KeyType": "HASH"},
+        {"AttributeName": "r", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "p", "AttributeType": "S"},
+        {"AttributeName": "r", "AttributeType": "S"},
         {"AttributeName": "g", "AttributeType": "N"},
+        {"AttributeName": "l", "AttributeType": "N"},
+    ],
+    "LocalSecondaryIndexes": [
+        {
+            "IndexName": "by_l",
+            "KeySchema": [
+                {"AttributeName": "p", "KeyType": "HASH"},
+                {"AttributeName": "l", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
     ],
     "GlobalSecondaryIndexes": [
         {
@@ -36,6 +51,7 @@ _TABLE = {
     ],
     "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
 }
+_TTL = {"AttributeName": "t", "Enabled": True}
 _UPDATES = [
     "SET #a = :x",
     "SET #a = :x, #b = :y REMOVE #c",
@@ -59,7 +75,7 @@ _CONDITIONS = [
     "size(#a) > :z",
     "begins_with(#a, :x)",
 ]
-_NAMES = st.sampled_from(["n", "n", "s", "s", "new", "other", "m", "g", "p"])
+_NAMES = st.sampled_from(["n", "n", "s", "s", "new", "other", "m", "g", "g", "l", "t", "p"])
 #: Mostly numbers, with which most of the texts are valid.
 _WHOLE = st.sampled_from([{"N": "5"}, {"N": "-7"}, {"N": "100"}])
 _ANY = st.sampled_from(
@@ -70,10 +86,20 @@ _ANY = st.sampled_from(
     ]
 )
 _VALUES = st.one_of(_WHOLE, _WHOLE, _WHOLE, _ANY)
+_LONG = {"S": "x" * (400 * 1024 - 64)}
 _ITEMS: list[dict[str, Any]] = [
-    {"n": {"N": "41"}, "s": {"S": "text"}, "g": {"N": "3"}, "m": {"M": {"s": {"N": "1"}}}},
+    {
+        "l": {"N": "2"},
+        "t": {"N": "1900000000"},
+        "n": {"N": "41"},
+        "s": {"S": "text"},
+        "g": {"N": "3"},
+        "m": {"M": {"s": {"N": "1"}}},
+    },
     {"n": {"S": "no number"}, "s": {"SS": ["a", "c"]}},
     {"n": {"N": "1.5"}, "s": {"L": []}, "m": {"N": "7"}},
+    # A few bytes below the largest item.
+    {"n": {"N": "1"}, "long": _LONG, "l": {"N": "9"}},
 ]
 
 
@@ -88,6 +114,7 @@ def engines() -> Iterator[list[SqliteEngine]]:
     engines = [SqliteEngine(":memory:", clock=clock), SqliteEngine(":memory:", clock=clock)]
     for engine in engines:
         engine.call("CreateTable", _TABLE)
+        engine.call("UpdateTimeToLive", {"TableName": "Things", "TimeToLiveSpecification": _TTL})
     yield engines
     for engine in engines:
         engine.close()
@@ -108,30 +135,38 @@ def _requests(draw: st.DrawFn) -> list[dict[str, Any]]:
         common["ConditionExpression"] = condition
     if names:
         common["ExpressionAttributeNames"] = names
-    common["ReturnValues"] = draw(st.sampled_from(["ALL_NEW", "UPDATED_NEW", "UPDATED_OLD", "NONE"]))
+    common["ReturnValues"] = draw(
+        st.sampled_from(["ALL_NEW", "ALL_OLD", "UPDATED_NEW", "UPDATED_OLD", "NONE"])
+    )
     common["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    common["ReturnConsumedCapacity"] = draw(st.sampled_from(["INDEXES", "NONE"]))
+    common["ReturnConsumedCapacity"] = draw(st.sampled_from(["INDEXES", "NONE", "NONE"]))
+    common["ReturnItemCollectionMetrics"] = draw(st.sampled_from(["SIZE", "NONE", "NONE"]))
     requests = []
-    for number in range(8):
+    for number in range(10):
         # Mostly the same types, so that the texts share a template.
         varies = draw(st.integers(0, 3)) == 0
         values = {token: draw(_VALUES) if varies else kind for token, kind in kinds.items()}
-        request = {**common, "Key": {"p": {"S": f"item-{number % 4}"}}}
+        request = {**common, "Key": _key(number % 5)}
         requests.append(request | ({"ExpressionAttributeValues": values} if values else {}))
     return requests
 
 
+def _key(number: int) -> dict[str, Any]:
+    return {"p": {"S": f"item-{number // 2}"}, "r": {"S": str(number % 2)}}
+
+
 def _played(engine: SqliteEngine, requests: list[dict[str, Any]]) -> list[Any]:
     for number, item in enumerate(_ITEMS):
-        engine.call("PutItem", {"TableName": "Things", "Item": {"p": {"S": f"item-{number}"}, **item}})
-    engine.call("DeleteItem", {"TableName": "Things", "Key": {"p": {"S": "item-3"}}})
+        engine.call("PutItem", {"TableName": "Things", "Item": {**_key(number), **item}})
+    engine.call("DeleteItem", {"TableName": "Things", "Key": _key(4)})
     replies: list[Any] = [
         answer(engine, "DynamoDB_20120810.UpdateItem", json.dumps(request).encode()) for request in requests
     ]
-    # The rows with their sizes, the stream's images and the counts too.
-    (name,) = [engine.table("Things").items]
+    # The rows of items with their sizes, of indexes and of the TTL, the stream's images and the counts too.
     connection = engine.database.writer
-    replies.append(connection.execute(f"SELECT key, size, crc, item FROM {name} ORDER BY key").fetchall())
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE name GLOB '[txe][0-9]*' ORDER BY name")
+    for (name,) in tables.fetchall():
+        replies.append((name, sorted(connection.execute(f"SELECT * FROM {name}").fetchall())))
     replies.append(connection.execute("SELECT key, old, new FROM changes ORDER BY sequence").fetchall())
     connection.execute("DELETE FROM changes")
     described = engine.call("DescribeTable", {"TableName": "Things"})["Table"]

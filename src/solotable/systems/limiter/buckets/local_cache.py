@@ -199,8 +199,12 @@ class LocalCache:
         #: Where this process looks for a free lane first: not where others do.
         self.first_lane = secrets.choice(LANES[:-1])
 
+    def find(self, entity: str, resource: str) -> CachedBucket | None:
+        """Return what is remembered of a bucket, None if nothing is."""
+        return self._buckets.get((entity, resource))
+
     def bucket(self, entity: str, resource: str) -> CachedBucket:
-        """Return what is remembered of a bucket."""
+        """Return what is remembered of a bucket, which is remembered from now on."""
         found = self._buckets.get((entity, resource))
         if found is None:
             with self.lock:

@@ -83,7 +83,10 @@ def remember(found: Targets, consume: Consume) -> None:
     target, names = found.buckets[0], tuple(*consume.values())
     charge = target.charge
     meters = charge.rules.meters
-    if target.lenient or charge.rules.held or names != tuple(charge.amounts):
+    if not names or names != tuple(charge.amounts):
+        # Nothing is taken, and nothing written; or an amount is 0, or a name is ignored.
+        return
+    if target.lenient or charge.rules.held:
         return
     if any(meters[name].turns for name in names):
         return
@@ -96,9 +99,10 @@ def begin(context: LimiterContext, entity: str, consume: Consume) -> FirstWrite 
     """Return the write of a call that repeats the last one of its bucket; None for any other call."""
     ((resource, named),) = consume.items()
     writer = context.writer
-    bucket = writer.cache.bucket(entity, resource)
-    repeated = bucket.repeated
-    if repeated is None or tuple(named) != repeated.names:
+    # Calls that are denied, or have no limits, must not evict buckets.
+    bucket = writer.cache.find(entity, resource)
+    repeated = None if bucket is None else bucket.repeated
+    if bucket is None or repeated is None or tuple(named) != repeated.names:
         return None
     rules, state, now = repeated.charge.rules, bucket.shards.get(0), writer.now()
     if state is None or state.text != rules.text or state.is_ahead(now):

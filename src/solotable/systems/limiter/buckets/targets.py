@@ -153,7 +153,8 @@ class Targets:
     """The buckets of a call in the order of their charges, and what it takes from each resource.
 
     `spared` is the first error that a level in shadow mode does not raise. `ignored` are pairs of a resource
-    and a limit that it does not have. `effective` is the look-up that decided everything, if it was one.
+    and a limit that it does not have. `effective` is the look-up that decided everything, if it was one and
+    decides until it is made again.
     """
 
     buckets: tuple[Target, ...]
@@ -214,8 +215,8 @@ def find_targets(
                 above = yield from resolve(
                     context.writer.scope, effective.parent, resource, cache=context.cache
                 )
-        if len(consume) == 1 and above is None and given is None and effective.schedule is None:
-            decided = effective
+        if len(consume) == 1 and above is None and given is None:
+            decided = effective if _schedule_of(context, effective) is None else None
         sides = _sides(context, entity, resource, effective, above, given, check=check)
         given, wanted = None, named
         if unknown_limits == "ignore" and (unknown := _unknown(sides, named)):
@@ -269,7 +270,7 @@ def _sides(
 def _side(context: LimiterContext, entity: str, resource: str, effective: EffectiveLimits) -> _Side | None:
     """Return the stored limits of an entity, or those of the constructor; made once per look-up."""
     limits, revision, key = effective.limits, effective.revision, entity
-    schedule = context.schedule if limits is None else effective.schedule
+    schedule = _schedule_of(context, effective)
     if schedule is not None:
         limits, since = _scheduled(context.writer, entity, resource, schedule)
         revision, key = max(revision, since), f"{entity}#{since}"
@@ -282,6 +283,11 @@ def _side(context: LimiterContext, entity: str, resource: str, effective: Effect
             found = _new_side(entity, effective, limits, revision, mode)
             effective.memo[key] = found
     return found
+
+
+def _schedule_of(context: LimiterContext, effective: EffectiveLimits) -> Schedule | None:
+    """Return the stored schedule, or that of the constructor; None if limits are the same at any time."""
+    return context.schedule if effective.limits is None else effective.schedule
 
 
 def _scheduled(writer: BucketWriter, entity: str, resource: str, schedule: Schedule) -> tuple[Limits, int]:
