@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-#: C0 and C1 controls but tab and newline, and marks that only change how other text is displayed.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-
-
-def clean(text: str) -> str:
-    r"""Return a text without control characters; a carriage return becomes a newline.
-
-    >>> clean("Damp\x00 patch\r\n\tsee photo")
-    'Damp patch\n\tsee photo'
-    """
-    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _clean(value: object) -> object:
-    return clean(value) if isinstance(value, str) else value
-
-
-def _clean_line(value: object) -> object:
-    return " ".join(clean(value).split()) if isinstance(value, str) else value
-
+from solotable.systems.texts import clean_line, clean_value
 
 #: S4.41
-Title = Annotated[str, BeforeValidator(_clean_line), Field(min_length=1, max_length=200)]
-Address = Annotated[str, BeforeValidator(_clean), Field(max_length=500)]
-ClientName = Annotated[str, BeforeValidator(_clean_line), Field(max_length=100)]
-Name = Annotated[str, BeforeValidator(_clean_line), Field(min_length=1, max_length=100)]
-Notes = Annotated[str, BeforeValidator(_clean), Field(max_length=5000)]
-ShortText = Annotated[str, BeforeValidator(_clean_line), Field(max_length=200)]
-PhraseText = Annotated[str, BeforeValidator(_clean), Field(max_length=5000)]
+Title = Annotated[str, BeforeValidator(clean_line), Field(min_length=1, max_length=200)]
+Address = Annotated[str, BeforeValidator(clean_value), Field(max_length=500)]
+ClientName = Annotated[str, BeforeValidator(clean_line), Field(max_length=100)]
+Name = Annotated[str, BeforeValidator(clean_line), Field(min_length=1, max_length=100)]
+Notes = Annotated[str, BeforeValidator(clean_value), Field(max_length=5000)]
+ShortText = Annotated[str, BeforeValidator(clean_line), Field(max_length=200)]
+PhraseText = Annotated[str, BeforeValidator(clean_value), Field(max_length=5000)]
