@@ -51,8 +51,11 @@ class Storage(Protocol):
     async def size(self, key: str) -> int | None:
         """Return the number of bytes; None without any."""
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
-        """Return a URL for the upload of exactly this type and size; None without URLs."""
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
+        """Return a URL for the upload of exactly this type and size; None without URLs.
+
+        With `once`, the client sends `If-None-Match: *`, and the upload replaces no bytes.
+        """
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
         """Return a URL for the download, valid for some seconds; None without URLs."""
@@ -100,7 +103,7 @@ class FolderStorage:
         except FileNotFoundError:
             return None
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
         """Return None: a folder has no URLs."""
         return None
 
@@ -192,9 +195,11 @@ class BucketStorage:
             raise
         return int(head["ContentLength"])
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
         """Sign a PUT of exactly this type and length."""
         parameters = {**self._object(key), "ContentType": mime, "ContentLength": size}
+        if once:
+            parameters["IfNoneMatch"] = "*"
         return self._sign("put_object", parameters, seconds)
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:

@@ -1,0 +1,76 @@
+"""What callers give: new content and subscriptions, and patches in which an absent field keeps its value."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from solotable.systems.portal.entities.values import (
+    ExpiryPolicy,
+    Line,
+    ProductName,
+    Tags,
+    Text,
+    Time,
+)
+
+VersionText = Annotated[Line, Field(max_length=50)]
+
+
+def utc_now() -> datetime:
+    """Return the current time."""
+    return datetime.now(UTC)
+
+
+class PortalInput(BaseModel):
+    """Input of a caller: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def given(self) -> dict[str, Any]:
+        """Return the given fields."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class ContentDraft(PortalInput):
+    """New content. Its owner is the caller, its status Draft."""
+
+    title: Line
+    summary: Text = ""
+    product_suite: ProductName | None = None
+    product_concept: ProductName | None = None
+    audience_role: Line | None = None
+    lifecycle_stage: Line | None = None
+    tags: Tags = Field(default_factory=list)
+    version: VersionText = "1.0"
+    review_due_date: Time | None = None
+    effective_date: Time | None = None
+    expiry_date: Time | None = None
+    expiry_policy: ExpiryPolicy | None = None
+
+
+class ContentPatch(PortalInput):
+    """A change of content. None removes an optional field."""
+
+    title: Line = "-"
+    summary: Text = ""
+    product_suite: ProductName | None = None
+    product_concept: ProductName | None = None
+    audience_role: Line | None = None
+    lifecycle_stage: Line | None = None
+    tags: Tags = Field(default_factory=list)
+    version: VersionText = "1.0"
+    review_due_date: Time | None = None
+    effective_date: Time | None = None
+    expiry_date: Time | None = None
+    expiry_policy: ExpiryPolicy | None = None
+
+
+class SubscriptionDraft(PortalInput):
+    """A new subscription; what is absent, or `*`, matches everything."""
+
+    product_suite: Annotated[Line, Field(max_length=100)] | None = None
+    product_concept: Annotated[Line, Field(max_length=100)] | None = None
+    tags: Tags = Field(default_factory=list)
