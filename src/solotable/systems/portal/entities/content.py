@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import Entity, Key, Query, Updated, Version, new_id, pattern
+from solotable import Created, Entity, Key, Query, Updated, Version, new_id, pattern
 from solotable.systems.portal.tables import content_registry
 
 from .values import ContentId, ExpiryPolicy, Line, ProductName, Status, Tags, Text, Time, UserId
@@ -54,9 +54,12 @@ class Content(Entity, table=content_registry):
     owner_user_id: UserId
     tags: Tags = Field(default_factory=list)
     version: Annotated[Line, Field(max_length=50)] = "1.0"
+    created_at: Annotated[datetime | None, Created()] = None
     last_updated: Annotated[datetime | None, Updated()] = None
     #: When the status changed last. It increases with every change, so it numbers them.
     status_changed_at: Time | None = None
+    #: Who changed it; None for the expiry job.
+    status_changed_by: UserId | None = None
     review_due_date: Time | None = None
     effective_date: Time | None = None
     expiry_date: Time | None = None

@@ -63,6 +63,8 @@ class Notification(Entity, table=notifications):
     read: bool = False
     created_at: Time
     content_id: ContentId | None = None
+    #: Why the user hears of it.
+    reason: Text = ""
     expires_at: Annotated[datetime | None, TTL()] = None
 
     @model_validator(mode="after")

@@ -62,7 +62,9 @@ TRANSITIONS: dict[Change, Transition] = {
 }
 
 
-def plan_change(content: Content, change: Change, now: datetime) -> tuple[Content, Announcement | None]:
+def plan_change(
+    content: Content, change: Change, now: datetime, *, by: str | None = None
+) -> tuple[Content, Announcement | None]:
     """Return content after a change, and its announcement, or raise IllegalTransition."""
     transition = TRANSITIONS[change]
     if content.status not in transition.sources:
@@ -83,7 +85,7 @@ def plan_change(content: Content, change: Change, now: datetime) -> tuple[Conten
     # Two changes never have one time, whatever the clock does: their notifications have different ids.
     previous = content.status_changed_at
     at = now if previous is None or now > previous else previous + timedelta(microseconds=1)
-    changed = content.model_copy(update={**changes, "status_changed_at": at})
+    changed = content.model_copy(update={**changes, "status_changed_at": at, "status_changed_by": by})
     if transition.kind is None:
         return changed, None
     announcement = Announcement(
@@ -126,7 +128,7 @@ class Lifecycle:
         caller.require(TRANSITIONS[change].role)
         found = await self._db.require(Content, content_id=content_id, consistent=True)
         check_visible(caller, found)
-        changed, announcement = plan_change(found, change, self._now())
+        changed, announcement = plan_change(found, change, self._now(), by=caller.user_id)
         if revision is not None:
             changed = changed.model_copy(update={"revision": revision})
         with unwrap_failure():

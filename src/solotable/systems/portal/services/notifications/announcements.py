@@ -36,7 +36,7 @@ from solotable.systems.portal.entities.notifications import (
 from solotable.systems.portal.tables import notifications
 from solotable.systems.storage import Storage
 
-from .recipients import recipients
+from .recipients import Recipient, recipients
 
 #: Two writes for each user and one for the announcement: 99 of the 100 actions of a transaction.
 _USERS_AT_ONCE = 49
@@ -109,11 +109,11 @@ class Announcer:
         self._db.delete(announcement)
         return notified
 
-    def _notify(self, announcement: Announcement, users: list[str]) -> tuple[Announcement, int]:
+    def _notify(self, announcement: Announcement, users: list[Recipient]) -> tuple[Announcement, int]:
         """Write the notifications of some users and the checkpoint behind them, all or nothing."""
         while True:
             advanced = announcement.model_copy(
-                update={"last_user": users[-1], "notified": announcement.notified + len(users)}
+                update={"last_user": users[-1].user_id, "notified": announcement.notified + len(users)}
             )
             day = announcement.at.date()
             try:
@@ -123,7 +123,7 @@ class Announcer:
                         tx.create(_notification(announcement, user))
                         tx.upsert(
                             UnreadCount,
-                            user_id=user,
+                            user_id=user.user_id,
                             day=day,
                             add={"unread": 1},
                             set={"ends_at": end_of_retention(day)},
@@ -138,7 +138,7 @@ class Announcer:
                 if 0 in known or len(known) < len(failed.failures):
                     raise first_error(failed) from failed
                 # A restored backup may hold the announcement again: these users have been notified.
-                last = users[-1]
+                last = users[-1].user_id
                 users = [user for index, user in enumerate(users) if 2 * index + 1 not in known]
                 if not users:
                     moved = announcement.model_copy(update={"last_user": last})
@@ -161,8 +161,9 @@ class _Renewal:
             self._renewed = time.monotonic()
 
 
-def _notification(announcement: Announcement, user: str) -> Notification:
+def _notification(announcement: Announcement, recipient: Recipient) -> Notification:
     kind, title = _TEXTS[announcement.kind]
+    user = recipient.user_id
     return Notification(
         user_id=user,
         notification_id=notification_id(announcement.kind, announcement.content_id, user, announcement.at),
@@ -171,5 +172,6 @@ def _notification(announcement: Announcement, user: str) -> Notification:
         message=announcement.title,
         created_at=announcement.at,
         content_id=announcement.content_id,
+        reason=recipient.reason,
         expires_at=end_of_retention(announcement.at.date()),
     )
