@@ -8,12 +8,9 @@ import sqlite3
 SCHEMA_VERSION = 1
 #: "stsx": so that another program's file is never taken for an index, and never removed.
 APPLICATION_ID = 0x73747378
-#: How much a match in the title, the tags and the summary counts.
-WEIGHTS = (10.0, 4.0, 1.0)
 
-# `entry` is narrow, because a search reads the entry of every match; `document` is read for one page only.
-# Facet values that occur together are one `facet_set`, tags that occur together one `tag_set`: a search
-# counts numbers and looks up their values at the end.
+# `entry` is narrow, because searches read many of them; `document` is read for the hits of one page only.
+# `changed` numbers the writes, so that a process can bring what it remembers up to date (see `facets`).
 _SCHEMA = """
 CREATE TABLE document (
     id INTEGER PRIMARY KEY,
@@ -26,29 +23,28 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY,
     content_id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
-    facet_set INTEGER NOT NULL,
-    tag_set INTEGER NOT NULL,
-    updated INTEGER NOT NULL,
-    version INTEGER NOT NULL
-);
-CREATE INDEX entry_by_update ON entry (updated DESC, content_id, facet_set, tag_set, owner);
-CREATE TABLE facet_set (
-    code INTEGER PRIMARY KEY,
     status TEXT NOT NULL,
-    suite TEXT NOT NULL,
-    concept TEXT NOT NULL,
-    audience TEXT NOT NULL,
-    UNIQUE (status, suite, concept, audience)
+    suite TEXT,
+    concept TEXT,
+    audience TEXT,
+    updated INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    changed INTEGER NOT NULL
 );
-CREATE TABLE tag_set (code INTEGER PRIMARY KEY, tags TEXT NOT NULL UNIQUE);
-CREATE TABLE tag (tag TEXT NOT NULL, tag_set INTEGER NOT NULL, PRIMARY KEY (tag, tag_set)) WITHOUT ROWID;
+CREATE INDEX entry_by_update ON entry (updated DESC, content_id);
+CREATE INDEX entry_by_owner ON entry (owner);
+CREATE INDEX entry_by_change ON entry (changed);
+CREATE TABLE tag (tag TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (tag, id)) WITHOUT ROWID;
+CREATE INDEX tag_by_entry ON tag (id, tag);
+CREATE TABLE removal (changed INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (changed, id)) WITHOUT ROWID;
 CREATE TABLE position (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     checkpoint TEXT,
     caught_up_at REAL,
-    change INTEGER NOT NULL
+    change INTEGER NOT NULL,
+    replaced INTEGER NOT NULL
 );
-INSERT INTO position VALUES (1, NULL, NULL, 0);
+INSERT INTO position VALUES (1, NULL, NULL, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, tags, summary,
     content = 'document', content_rowid = 'id',
@@ -59,13 +55,13 @@ CREATE VIRTUAL TABLE words USING fts5 (
 
 def has_fts5() -> bool:
     """Return whether the linked SQLite has FTS5."""
-    with sqlite3.connect(":memory:") as database:
-        try:
-            database.execute("CREATE VIRTUAL TABLE probe USING fts5 (text)")
-        except sqlite3.OperationalError:
-            return False
-        finally:
-            database.rollback()
+    database = sqlite3.connect(":memory:")
+    try:
+        database.execute("CREATE VIRTUAL TABLE probe USING fts5 (text)")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        database.close()
     return True
 
 
