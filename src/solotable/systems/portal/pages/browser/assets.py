@@ -13,16 +13,22 @@ from fastapi import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 _HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 def _read_assets() -> dict[str, bytes]:
     folder = resources.files("solotable.systems.portal.pages") / "static"
-    return {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith((".css", ".js"))}
+    return {
+        each.name: each.read_bytes() for each in folder.iterdir() if each.name.rpartition(".")[2] in _TYPES
+    }
 
 
-#: The files by name; the package has three.
+#: The files by name.
 ASSETS: Final = _read_assets()
 _VERSIONS = {name: hashlib.sha256(data).hexdigest()[:12] for name, data in ASSETS.items()}
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import HTTPException
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from starlette.requests import Request
 
 MAX_FORM_BYTES = 256 * 1024
@@ -78,18 +79,32 @@ async def read_form(request: Request) -> Form:
 
 
 def errors_of(error: ValidationError, labels: Mapping[str, str]) -> list[FieldError]:
-    """Return the errors of a model by field, in words, without the values."""
+    """Return the errors of a model by field, in words, without the values; the first of each field."""
     found: dict[str, FieldError] = {}
     for each in error.errors(include_url=False, include_input=False):
         name = str(each["loc"][0]) if each["loc"] else ""
         label = labels.get(name, name)
-        text = str(each["msg"]).removeprefix("Value error, ")
-        found.setdefault(name, FieldError(name if name in labels else "", f"{label}: {_sentence(text)}"))
+        found.setdefault(name, FieldError(name if name in labels else "", f"{label}: {_advice(each)}"))
     return list(found.values())
 
 
-def _sentence(text: str) -> str:
-    """Return a message of a model as a person reads it."""
-    plain = text.replace("String should have", "use").replace("String should", "the text should")
-    plain = plain.replace("List should have", "use").replace("Input should be", "use")
-    return plain[:1].lower() + plain[1:] + ("" if plain.endswith(".") else ".")
+def _advice(error: ErrorDetails) -> str:
+    """Return what to do about an error of Pydantic."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "write something here."
+        case "string_too_short" | "too_short":
+            least = context["min_length"]
+            return "write something here." if least == 1 else f"write at least {least} characters."
+        case "string_too_long" | "too_long":
+            # A tag is inside of its field.
+            unit = "characters" if error["type"] == "string_too_long" or len(error["loc"]) > 1 else "entries"
+            return f"use at most {context['max_length']} {unit}."
+        case "literal_error":
+            return f"choose {context['expected']}."
+        case "string_pattern_mismatch":
+            return "this does not look right; check it for typing errors."
+        case _:
+            text = str(error["msg"]).removeprefix("Value error, ")
+            return text[:1].lower() + text[1:] + ("" if text.endswith(".") else ".")
