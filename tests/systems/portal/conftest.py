@@ -7,10 +7,12 @@ anything scanned has failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from solotable.systems.portal.tables import TABLES
+from solotable.systems.signed_folder import SignedFolderStorage
 from tests.store.conftest import PLACES, local_engine, wire_engine
 
 from .studio import Studio
@@ -25,6 +27,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def portal(request: pytest.FixtureRequest, portal_place: str) -> Iterator[Studio]:
-    """The portal on fresh tables."""
-    yield from Studio.opened(TABLES[0], portal_place, request, *TABLES[1:])
+def portal(request: pytest.FixtureRequest, portal_place: str, tmp_path: Path) -> Iterator[Studio]:
+    """The portal on fresh tables and a fresh folder."""
+    for studio in Studio.opened(TABLES[0], portal_place, request, *TABLES[1:]):
+        studio.storage = SignedFolderStorage(
+            tmp_path / "files", secret=b"s" * 32, base_url="/files", clock=studio.clock
+        )
+        yield studio

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +13,12 @@ from solotable.systems.portal.roles import Caller
 from solotable.systems.portal.services.contents import Contents
 from solotable.systems.portal.services.drafts import ContentDraft, SubscriptionDraft
 from solotable.systems.portal.services.expiry import ExpiryReport, expire_due
+from solotable.systems.portal.services.files import Files
 from solotable.systems.portal.services.lifecycle import Lifecycle
 from solotable.systems.portal.services.notifications.announcements import Announced, Announcer
 from solotable.systems.portal.services.notifications.inbox import Inbox
 from solotable.systems.portal.services.subscriptions import Subscriptions
+from solotable.systems.signed_folder import SignedFolderStorage
 from tests.systems.harness import Harness
 
 ANN = Caller(user_id="ann", role="Contributor")
@@ -30,6 +32,8 @@ VIC = Caller(user_id="vic", role="Viewer")
 class Studio(Harness):
     """The portal: ann and ben contribute, eva approves, ada administers, vic reads."""
 
+    storage: SignedFolderStorage = field(init=False)
+
     @property
     def contents(self) -> Contents:
         return Contents(self.db, now=self.now)
@@ -37,6 +41,10 @@ class Studio(Harness):
     @property
     def lifecycle(self) -> Lifecycle:
         return Lifecycle(self.db, now=self.now)
+
+    @property
+    def files(self) -> Files:
+        return Files(self.db, self.storage, bucket="portal-files", now=self.now)
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -48,7 +56,7 @@ class Studio(Harness):
 
     def announce(self) -> Announced:
         """Run the worker once."""
-        return Announcer(self.blocking).run_once()
+        return Announcer(self.blocking, self.storage).run_once()
 
     def expire_due(self) -> ExpiryReport:
         return expire_due(self.blocking, self.now())

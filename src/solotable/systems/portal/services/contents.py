@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from solotable import AsyncDatabase, Page, Query, one_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
@@ -18,7 +19,7 @@ from solotable.systems.portal.errors import Forbidden
 from solotable.systems.portal.roles import Caller
 
 from .access import check_editable, check_visible, visible_statuses
-from .drafts import ContentDraft, ContentPatch, utc_now
+from .drafts import ContentDraft, ContentPatch, OwnerPatch, utc_now
 from .pages import page_with_rows
 
 
@@ -69,21 +70,16 @@ class Contents:
         """Change the given fields, if `revision` is the stored one (C3.12)."""
         found = await self.get(caller, content_id, consistent=True)
         check_editable(caller, found)
-        changed = validate(Content, **{**dict(found), **patch.given()})
-        if revision is not None:
-            changed = changed.model_copy(update={"revision": revision})
-        return await self._db.put(changed)
+        return await self._put(found, patch.given(), revision)
 
     async def transfer(
         self, caller: Caller, content_id: str, owner_user_id: str, *, revision: int | None = None
     ) -> Content:
         """Give content to another owner, such as that of a user who left (Admin)."""
         caller.require("Admin")
+        patch = validate(OwnerPatch, owner_user_id=owner_user_id)
         found = await self._db.require(Content, content_id=content_id, consistent=True)
-        changed = validate(Content, **{**dict(found), "owner_user_id": owner_user_id})
-        if revision is not None:
-            changed = changed.model_copy(update={"revision": revision})
-        return await self._db.put(changed)
+        return await self._put(found, patch.given(), revision)
 
     async def delete(self, caller: Caller, content_id: str, *, revision: int | None = None) -> None:
         """Delete content; the worker of the announcements removes its file (Admin)."""
@@ -95,6 +91,11 @@ class Contents:
                 tx.delete(Content, content_id=content_id, version=expected)
                 if found.s3_key is not None:
                     tx.create(file_removal(found, found.s3_key, self._now()))
+
+    async def _put(self, found: Content, changes: dict[str, Any], revision: int | None) -> Content:
+        if revision is not None:
+            changes["revision"] = revision
+        return await self._db.put(found.model_copy(update=changes))
 
 
 def file_removal(content: Content, key: str, at: datetime) -> Announcement:

@@ -14,6 +14,7 @@ from solotable.systems.portal.entities.values import (
     Tags,
     Text,
     Time,
+    UserId,
 )
 
 VersionText = Annotated[Line, Field(max_length=50)]
@@ -66,6 +67,19 @@ class ContentPatch(PortalInput):
     effective_date: Time | None = None
     expiry_date: Time | None = None
     expiry_policy: ExpiryPolicy | None = None
+
+
+class OwnerPatch(PortalInput):
+    """Another owner of content."""
+
+    owner_user_id: UserId
+
+
+class FileDetails(PortalInput):
+    """The name and the type of an uploaded file."""
+
+    file_name: Line
+    content_type: str
 
 
 class SubscriptionDraft(PortalInput):

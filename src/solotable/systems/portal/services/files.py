@@ -25,7 +25,7 @@ from solotable.systems.storage import Storage
 
 from .access import check_attachable, check_downloadable, check_visible
 from .contents import file_removal
-from .drafts import utc_now
+from .drafts import FileDetails, utc_now
 
 #: The contract of the public project says one hour; its code and we say five minutes.
 UPLOAD_SECONDS = 5 * 60
@@ -105,6 +105,7 @@ class Files:
         """Attach an uploaded file to a Draft; the file that it replaces is removed."""
         found = await self._visible(caller, content_id)
         check_attachable(caller, found)
+        details = validate(FileDetails, file_name=file_name, content_type=content_type)
         if not re.fullmatch(re.escape(_folder(content_id)) + r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
             raise InvalidInput("key: is not a key of this content; use the one that the upload returned.")
         size = await self._storage.size(key)
@@ -116,16 +117,15 @@ class Files:
             "s3_uri": f"s3://{self._bucket}/{key}",
             "s3_bucket": self._bucket,
             "s3_key": key,
-            "file_name": file_name,
+            "file_name": details.file_name,
             "content_type": content_type,
             "size_bytes": size,
             "uploaded_at": self._now(),
             "revision": found.revision if revision is None else revision,
         }
-        changed = validate(Content, **{**dict(found), **fields})
         with unwrap_failure():
             async with self._db.transaction() as tx:
-                stored = tx.put(changed)
+                stored = tx.put(found.model_copy(update=fields))
                 if found.s3_key is not None and found.s3_key != key:
                     tx.create(file_removal(found, found.s3_key, self._now()))
         return stored

@@ -12,10 +12,10 @@ RowT = TypeVar("RowT", bound=BaseModel)
 
 
 async def page_with_rows(
-    db: AsyncDatabase, query: Query[RowT], *, limit: int, cursor: str | None
+    db: AsyncDatabase, query: Query[RowT], *, limit: int, cursor: str | None, work: int = 10_000
 ) -> Page[RowT]:
-    """Return a page; where a filter drops all that one request may read, read on."""
-    page = await db.page(query, limit=limit, cursor=cursor)
+    """Return a page; where a filter drops all of the `work` items that one page may read, read on."""
+    page = await db.page(query, limit=limit, cursor=cursor, work=work)
     while not page.items and page.cursor is not None:
-        page = await db.page(query, limit=limit, cursor=page.cursor)
+        page = await db.page(query, limit=limit, cursor=page.cursor, work=work)
     return page

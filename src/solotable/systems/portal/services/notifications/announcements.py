@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 
 from solotable import Database, Lease
@@ -62,27 +63,30 @@ class Announced:
 class Announcer:
     """Delivers the announcements that wait."""
 
-    def __init__(self, db: Database, storage: Storage | None = None) -> None:
+    def __init__(self, db: Database, storage: Storage) -> None:
         self._db = db
         self._storage = storage
 
-    def run_once(self) -> Announced:
-        """Deliver what waits now, the oldest first; deliver nothing while another worker does."""
+    def run_once(self, *, progress: Callable[[Announcement], None] | None = None) -> Announced:
+        """Deliver what waits now, the oldest first; deliver nothing while another worker does.
+
+        `progress` is called with the announcement after each transaction.
+        """
         waiting = list(self._db.all(Announcement.waiting().consistent()))
         if not waiting:
             return Announced()
         try:
             with self._db.lease("announcements", seconds=_LEASE_SECONDS, table=notifications) as lease:
-                return self._deliver_all(waiting, _Renewal(lease))
+                return self._deliver_all(waiting, _Steps(lease, progress))
         except (LeaseHeld, LeaseLost):
             return Announced()
 
-    def _deliver_all(self, waiting: list[Announcement], renewal: _Renewal) -> Announced:
-        done = Announced()
+    def _deliver_all(self, waiting: list[Announcement], steps: _Steps) -> Announced:
+        announcements = errors = 0
         for each in waiting:
-            renewal.renew_in_time()
+            steps.renew_in_time()
             try:
-                notified = self._deliver(each, renewal)
+                self._deliver(each, steps)
             except (VersionConflict, NotFound):
                 # A worker whose lease had ended delivered it; this one read it before.
                 continue
@@ -90,24 +94,22 @@ class Announcer:
                 if isinstance(error, LeaseLost):
                     raise
                 _log.exception("cannot announce %s of content %s", each.kind, each.content_id)
-                done = replace(done, errors=done.errors + 1)
+                errors += 1
                 continue
-            done = replace(done, announcements=done.announcements + 1, notified=done.notified + notified)
-        return done
+            announcements += 1
+        return Announced(announcements=announcements, notified=steps.notified, errors=errors)
 
-    def _deliver(self, announcement: Announcement, renewal: _Renewal) -> int:
+    def _deliver(self, announcement: Announcement, steps: _Steps) -> None:
         """Notify the recipients behind the checkpoint, then remove the file and the announcement."""
-        notified = 0
         if announcement.kind != "deleted":
             users = recipients(self._db, announcement)
             while chunk := list(islice(users, _USERS_AT_ONCE)):
-                renewal.renew_in_time()
+                steps.renew_in_time()
                 announcement, added = self._notify(announcement, chunk)
-                notified += added
-        if announcement.removed_file is not None and self._storage is not None:
+                steps.report(announcement, added)
+        if announcement.removed_file is not None:
             asyncio.run(self._storage.delete(announcement.removed_file))
         self._db.delete(announcement)
-        return notified
 
     def _notify(self, announcement: Announcement, users: list[Recipient]) -> tuple[Announcement, int]:
         """Write the notifications of some users and the checkpoint behind them, all or nothing."""
@@ -147,12 +149,20 @@ class Announcer:
                 return stored, len(users)
 
 
-class _Renewal:
-    """Renews a lease before it ends."""
+class _Steps:
+    """Renews the lease of a run before it ends, and reports its progress."""
 
-    def __init__(self, lease: Lease) -> None:
+    def __init__(self, lease: Lease, progress: Callable[[Announcement], None] | None) -> None:
         self._lease = lease
+        self._progress = progress
         self._renewed = time.monotonic()
+        self.notified = 0
+
+    def report(self, announcement: Announcement, notified: int) -> None:
+        """Report that a transaction was committed."""
+        self.notified += notified
+        if self._progress is not None:
+            self._progress(announcement)
 
     def renew_in_time(self) -> None:
         """Renew the lease if a third of it has passed, or raise LeaseLost."""

@@ -142,6 +142,10 @@ class Inbox:
         days = Counter(each.created_at.date() for each in found)
         async with self._db.transaction() as tx:
             for each in found:
-                tx.put(each.model_copy(update={"read": True}), where=lambda stored: ~stored.read)
+                # Not `~stored.read`, which holds for an item that does not exist.
+                tx.put(
+                    each.model_copy(update={"read": True}),
+                    where=lambda stored: stored.read == False,  # noqa: E712 - an expression
+                )
             for day, marked in days.items():
                 tx.update(UnreadCount, user_id=found[0].user_id, day=day, add={"unread": -marked})
