@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, NoReturn, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from solotable import TTL, Entity, Key, Query, Retention, hook, new_id, pattern
 from solotable.systems.portal.errors import Forbidden
@@ -16,6 +17,22 @@ from .values import ContentId, Time, UserId
 #: Of each day (C3.8). One takes 1,000 writes a second.
 DAY_SHARDS = 4
 EVENT_DAYS = 400
+
+
+def plain_numbers(value: Any) -> Any:
+    """Return JSON values with numbers as JSON has them: stored fractions are Decimals.
+
+    >>> plain_numbers({"ratio": Decimal("0.25"), "list": [Decimal(3)]})
+    {'ratio': 0.25, 'list': [3]}
+    """
+    match value:
+        case dict():
+            return {name: plain_numbers(each) for name, each in value.items()}
+        case list():
+            return [plain_numbers(each) for each in value]
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+    return value
 
 
 class ActivityEvent(Entity, table=events):
@@ -29,7 +46,7 @@ class ActivityEvent(Entity, table=events):
     event_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")]
     user_id: UserId | None = None
     content_id: ContentId | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], BeforeValidator(plain_numbers)] = Field(default_factory=dict)
     timestamp: Time
     expires_at: Annotated[datetime | None, TTL()] = None
 

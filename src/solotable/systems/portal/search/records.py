@@ -60,13 +60,15 @@ class SearchQuery:
     concept: tuple[str, ...] = ()
     audience: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    #: A document needs one of these, as the tags of a subscription.
+    any_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.text) > LONGEST_TEXT:
             raise InvalidInput(f"query: write at most {LONGEST_TEXT} characters.")
         if len(self.words) > MOST_WORDS:
             raise InvalidInput(f"query: write at most {MOST_WORDS} words.")
-        for name in FACETS:
+        for name in (*FACETS, "any_tags"):
             if len(getattr(self, name)) > MOST_FACET_VALUES:
                 raise InvalidInput(f"{name}: give at most {MOST_FACET_VALUES} values.")
 

@@ -48,8 +48,9 @@ class FacetSets:
             if values := getattr(query, name):
                 found &= _union(self.bits[name].get(value, 0) for value in values)
         for tag in query.tags:
-            rows = database.execute("SELECT id FROM tag WHERE tag = ?", (tag,))
-            found &= bits_of(row for (row,) in rows)
+            found &= _tagged(database, tag)
+        if query.any_tags:
+            found &= _union(_tagged(database, tag) for tag in query.any_tags)
         return found
 
     def count(self, database: sqlite3.Connection, found: int) -> dict[str, dict[str, int]]:
@@ -109,6 +110,10 @@ def rows_of(found: int) -> list[int]:
         rows.append(at)
         at = digits.find("1", at + 1)
     return rows
+
+
+def _tagged(database: sqlite3.Connection, tag: str) -> int:
+    return bits_of(row for (row,) in database.execute("SELECT id FROM tag WHERE tag = ?", (tag,)))
 
 
 def _union(sets: Iterable[int]) -> int:
