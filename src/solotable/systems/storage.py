@@ -18,6 +18,7 @@ from solotable.errors import DataError, DeclarationError, NotFound
 
 _HEAD_BYTES = 16
 _CHUNK_BYTES = 256 * 1024
+_SIGNATURE = "BucketStorage needs a client with Config(signature_version='s3v4')."
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -149,7 +150,7 @@ class BucketStorage:
     def __init__(self, client: Any, bucket: str, *, prefix: str = "") -> None:
         # Older signatures leave out the length, so that an upload URL would accept any number of bytes.
         if client.meta.config.signature_version != "s3v4":
-            raise DeclarationError("BucketStorage needs a client with Config(signature_version='s3v4').")
+            raise DeclarationError(_SIGNATURE)
         self._client = client
         self._bucket = bucket
         self._prefix = prefix
@@ -210,6 +211,9 @@ class BucketStorage:
 
     def _sign(self, operation: str, parameters: dict[str, Any], seconds: int) -> str:
         url: str = self._client.generate_presigned_url(operation, Params=parameters, ExpiresIn=seconds)
+        # botocore signs URLs with version 2 unless version 4 was asked for, whatever its configuration says.
+        if "X-Amz-Signature=" not in url:
+            raise DeclarationError(_SIGNATURE)
         return url
 
     def _object(self, key: str) -> dict[str, Any]:
