@@ -26,6 +26,8 @@ SECRET = "t" * 32
 PASSWORD = "correct horse battery"
 #: The cheapest parameter of scrypt: tests sign in often.
 FAST = 2
+#: Users without a key: the one that requests of the matrix are about, and one for single tests.
+_OTHERS = (("Spare", "Viewer"), ("Guest", "Viewer"))
 PDF = b"%PDF-1.7 of a test"
 
 
@@ -118,7 +120,7 @@ def attach(api: Api, content_id: str, data: bytes = PDF, role: str = "Contributo
 async def add_users(url: str) -> None:
     async with connect_async(url, *ALL_TABLES) as db:
         directory = LocalDirectory(db)
-        for name, role in (*((each, each) for each in ROLES), ("Disabled", "Admin"), ("Spare", "Viewer")):
+        for name, role in (*((each, each) for each in ROLES), ("Disabled", "Admin"), *_OTHERS):
             draft = InvitationDraft.model_validate(
                 {"email": f"{name.lower()}@example.com", "name": f"{name} Person", "role": role}
             )

@@ -135,7 +135,7 @@ async def _count(visit: Visit, suite: str | None, concept: str | None, tags: Seq
         visible=_APPROVED,
         suite=(suite,) if suite and suite != "*" else (),
         concept=(concept,) if concept and concept != "*" else (),
-        tags=tuple(tags[:1]),
+        any_tags=tuple(tags),
     )
     try:
         return (await cast(Search, visit.state.search).page(query, limit=1)).total

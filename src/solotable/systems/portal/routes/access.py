@@ -13,6 +13,8 @@ from fastapi import Depends, HTTPException, Request, Response
 from solotable.systems.portal.errors import Forbidden, IllegalTransition, TooMany
 from solotable.systems.portal.identity.directory import Directory, OwnAccount
 from solotable.systems.portal.roles import ROLES, Caller, Role
+from solotable.systems.portal.search.port import SearchUnavailable
+from solotable.systems.signed_folder import SignatureRejected
 from solotable.web import Principal, ProblemType
 from solotable.web.auth.dependencies import CREDENTIAL, CredentialDependency
 
@@ -36,6 +38,19 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     ),
     TooMany: ProblemType(
         status=409, slug="too-many", title="Too many", detail="There are too many.", show_message=True
+    ),
+    SearchUnavailable: ProblemType(
+        status=503,
+        slug="search-unavailable",
+        title="Search unavailable",
+        detail="The search index is not ready; try again in a minute.",
+        retry_after_seconds=5,
+    ),
+    SignatureRejected: ProblemType(
+        status=403,
+        slug="signature-rejected",
+        title="Signature rejected",
+        detail="The URL is not valid, or has expired.",
     ),
     OwnAccount: ProblemType(
         status=409,

@@ -116,7 +116,9 @@ def _is_problem(start: Message) -> bool:
 def document_envelopes(document: dict[str, Any]) -> None:
     """Describe the errors of an OpenAPI document as envelopes instead of problems."""
     components = document["components"]
-    components["schemas"].pop("Problem", None)
+    # The document is made once, and this runs each time that it is asked for.
+    if components["schemas"].pop("Problem", None) is None:
+        return
     components["schemas"]["ErrorEnvelope"] = _schema()
     for response in components["responses"].values():
         [(_, content)] = response["content"].items()

@@ -98,8 +98,7 @@ def _advice(error: ErrorDetails) -> str:
             least = context["min_length"]
             return "write something here." if least == 1 else f"write at least {least} characters."
         case "string_too_long" | "too_long":
-            # A tag is inside of its field.
-            unit = "characters" if error["type"] == "string_too_long" or len(error["loc"]) > 1 else "entries"
+            unit = "entries" if context.get("field_type") == "List" else "characters"
             return f"use at most {context['max_length']} {unit}."
         case "literal_error":
             return f"choose {context['expected']}."
