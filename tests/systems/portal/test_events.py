@@ -67,7 +67,7 @@ def test_s3_20_c3_8_the_events_of_a_day_come_newest_first_over_its_shards(portal
     assert [each for page in pages for each in page] == ids(reversed(made))
     assert [len(page) for page in pages] == [5, 5, 5, 5, 3]
     buckets = {item["date_bucket"]["S"] for item in portal.raw(events) if "event_name" in item}
-    assert len(buckets) == DAY_SHARDS
+    assert 1 < len(buckets) <= DAY_SHARDS
 
 
 def test_s3_20_a_cursor_of_one_day_is_rejected_for_another(portal: Studio) -> None:
