@@ -22,8 +22,6 @@ from .port import Deletion, IndexBatch, IndexDamaged, SearchIndex
 from .records import Document
 
 _MOST_CHANGES = 500
-#: A rebuild reads an index of the table, which may be behind it. The feed is read again from before that.
-_OVERLAP_SECONDS = 60.0
 #: How often an idle indexer stores that it has everything.
 _IDLE_SECONDS = 1.0
 
@@ -65,8 +63,9 @@ class Indexer:
 
     def rebuild(self) -> bool:
         """Replace the index by what the table has; False if another process did it first."""
-        begun = self._clock()
-        start = Checkpoint(shards=(), begun=begun, since=begun - _OVERLAP_SECONDS)
+        # From the earliest change on: a rebuild reads an index of the table, which may be behind it. The
+        # search index ignores changes that are older than what it has.
+        start = Checkpoint(shards=(), begun=self._clock())
         previous = self._index.status().checkpoint
         self._feed = None
         return self._index.replace(self._documents(), previous=previous, checkpoint=start.render())
