@@ -37,7 +37,7 @@ from solotable.systems.portal.entities.notifications import (
 from solotable.systems.portal.tables import notifications
 from solotable.systems.storage import Storage
 
-from .recipients import Recipient, recipients
+from .recipients import NotifiedUser, recipients
 
 #: Two writes for each user and one for the announcement: 99 of the 100 actions of a transaction.
 _USERS_AT_ONCE = 49
@@ -111,7 +111,7 @@ class Announcer:
             asyncio.run(self._storage.delete(announcement.removed_file))
         self._db.delete(announcement)
 
-    def _notify(self, announcement: Announcement, users: list[Recipient]) -> tuple[Announcement, int]:
+    def _notify(self, announcement: Announcement, users: list[NotifiedUser]) -> tuple[Announcement, int]:
         """Write the notifications of some users and the checkpoint behind them, all or nothing."""
         while True:
             advanced = announcement.model_copy(
@@ -171,7 +171,7 @@ class _Steps:
             self._renewed = time.monotonic()
 
 
-def _notification(announcement: Announcement, recipient: Recipient) -> Notification:
+def _notification(announcement: Announcement, recipient: NotifiedUser) -> Notification:
     kind, title = _TEXTS[announcement.kind]
     user = recipient.user_id
     return Notification(

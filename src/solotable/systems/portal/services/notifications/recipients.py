@@ -14,14 +14,14 @@ from solotable.systems.portal.entities.subscriptions import Downloader, Subscrip
 from solotable.systems.portal.entities.values import ANY_PRODUCT
 
 
-class Recipient(NamedTuple):
+class NotifiedUser(NamedTuple):
     """A user, and why the user hears of a change."""
 
     user_id: str
     reason: str
 
 
-def recipients(db: Database, announcement: Announcement) -> Iterator[Recipient]:
+def recipients(db: Database, announcement: Announcement) -> Iterator[NotifiedUser]:
     """Yield the users behind the checkpoint of an announcement, in order and each once.
 
     At most four partitions of the index match: the suite or `*`, with the concept or `*`. Each is in the
@@ -29,7 +29,7 @@ def recipients(db: Database, announcement: Announcement) -> Iterator[Recipient]:
     """
     suites = _or_any(announcement.product_suite)
     concepts = _or_any(announcement.product_concept)
-    found: list[Iterable[Recipient]] = [
+    found: list[Iterable[NotifiedUser]] = [
         _subscribers(db, announcement, suite, concept) for suite, concept in product(suites, concepts)
     ]
     if announcement.kind == "expired":
@@ -45,7 +45,9 @@ def _or_any(name: str | None) -> tuple[str, ...]:
     return (ANY_PRODUCT,) if name is None else (name, ANY_PRODUCT)
 
 
-def _subscribers(db: Database, announcement: Announcement, suite: str, concept: str) -> Iterator[Recipient]:
+def _subscribers(
+    db: Database, announcement: Announcement, suite: str, concept: str
+) -> Iterator[NotifiedUser]:
     query = Subscription.matching(suite, concept)
     if announcement.last_user:
         query = query.after(user_id=announcement.last_user)
@@ -55,13 +57,13 @@ def _subscribers(db: Database, announcement: Announcement, suite: str, concept: 
         if each.matches_tags(tags):
             common = [tag for tag in each.tags if tag in tags]
             followed = "; ".join(filter(None, (product_names, ", ".join(common)))) or "all content"
-            yield Recipient(each.user_id, f"You follow {followed}.")
+            yield NotifiedUser(each.user_id, f"You follow {followed}.")
 
 
-def _downloaders(db: Database, announcement: Announcement) -> Iterator[Recipient]:
+def _downloaders(db: Database, announcement: Announcement) -> Iterator[NotifiedUser]:
     query = Downloader.of_content(announcement.content_id)
     if announcement.last_user:
         query = query.after(user_id=announcement.last_user)
     for each in db.all(query):
         day = each.last_at
-        yield Recipient(each.user_id, f"You downloaded it on {day.day} {day:%B %Y}.")
+        yield NotifiedUser(each.user_id, f"You downloaded it on {day.day} {day:%B %Y}.")
