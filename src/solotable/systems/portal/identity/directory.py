@@ -129,6 +129,21 @@ class LocalDirectory:
         with unwrap_failure():
             return _profile(await self._db.create(user.model_copy(update={"password": hashed})))
 
+    async def set_password(self, user_id: str, password: str) -> Profile:
+        """Replace a password, and end all sessions of the user."""
+        check_strength(password)
+        current = await self._db.require(User, user_id=user_id, consistent=True)
+        hashed = await asyncio.to_thread(hash_password, password)
+        stored = await self._db.update(
+            User,
+            user_id=user_id,
+            version=current.version,
+            set={"password": hashed},
+            add={"generation": 1},
+            remove=["invitation", "invited_until"],
+        )
+        return _profile(stored)
+
     async def set_role(self, user_id: str, role: Role, *, by: str) -> Profile:
         """Change a role."""
         return await self._change(user_id, by, {"role": role})

@@ -14,6 +14,7 @@ from solotable.errors import NotFound
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.events.recording import EventLog
 from solotable.systems.portal.identity.directory import Directory
+from solotable.systems.portal.routes.files import NewFile, store_file
 from solotable.systems.portal.services.contents import Contents
 from solotable.systems.portal.services.files import MAX_FILE_BYTES, Files
 from solotable.systems.portal.services.lifecycle import Lifecycle
@@ -87,19 +88,15 @@ async def attach_file(visit: Visit) -> Response:
         if len(data) > MAX_FILE_BYTES:
             raise HTTPException(413, f"A file has at most {MAX_FILE_BYTES} bytes.")
     storage = cast(Storage, visit.state.storage)
-    files = Files(visit.db, storage)
+    # Some browsers send the path of the file.
     name = file.name.replace("\\", "/").rpartition("/")[2]
-    ticket = await files.presign(
-        visit.caller, content_id, file_name=name, content_type=file.mime, size_bytes=len(data)
-    )
-    await storage.put(ticket.key, bytes(data), mime=file.mime)
-    await files.attach(
+    await store_file(
+        Files(visit.db, storage),
+        storage,
         visit.caller,
         content_id,
-        key=ticket.key,
-        file_name=name,
-        content_type=file.mime,
-        revision=_revision(fields.get("revision", "")),
+        NewFile(name, file.mime, bytes(data)),
+        _revision(fields.get("revision", "")),
     )
     return see(f"{content_url(content_id)}?done=attached")
 

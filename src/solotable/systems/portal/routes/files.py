@@ -5,6 +5,7 @@ The local storage has its URLs in this app, under /storage. A bucket has its own
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -14,9 +15,11 @@ from starlette.responses import StreamingResponse
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.entities.values import ContentId, Line
 from solotable.systems.portal.events.recording import EventLog
+from solotable.systems.portal.roles import Caller
 from solotable.systems.portal.services.files import DownloadTicket, Files, UploadTicket
 from solotable.systems.routes import ExpectedVersion, JsonRoute
 from solotable.systems.signed_folder import SignedFolderStorage
+from solotable.systems.storage import Storage
 from solotable.web import limit_body
 
 from .access import allow_from
@@ -92,6 +95,38 @@ async def download_file(
     ticket = await Files(call.db, storage).download(call.caller, content_id)
     await EventLog(call.db).record("content_download", user_id=call.caller.user_id, content_id=content_id)
     return call.reply(ticket)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that the app itself has received."""
+
+    name: str
+    mime: str
+    data: bytes
+
+
+async def store_file(
+    files: Files,
+    storage: Storage,
+    caller: Caller,
+    content_id: str,
+    file: NewFile,
+    revision: int | None = None,
+) -> Content:
+    """Store a file and attach it to a Draft, as a client does with a presigned URL."""
+    ticket = await files.presign(
+        caller, content_id, file_name=file.name, content_type=file.mime, size_bytes=len(file.data)
+    )
+    await storage.put(ticket.key, file.data, mime=file.mime)
+    return await files.attach(
+        caller,
+        content_id,
+        key=ticket.key,
+        file_name=file.name,
+        content_type=file.mime,
+        revision=revision,
+    )
 
 
 async def receive_upload(request: Request) -> Response:

@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlencode
 
 from solotable.systems.portal.entities.content import Content
-from solotable.systems.portal.entities.values import STATUSES
+from solotable.systems.portal.entities.values import STATUSES, Status
 
 from .dates import long_day, relative
 
@@ -74,7 +74,6 @@ def steps_of(content: Content | None, now: datetime, people: Mapping[str, str]) 
     """
     if content is None:
         return tuple(Step(each, "now" if each == "Draft" else "later") for each in STATUSES)
-    at = STATUSES.index(content.status)
     changed, by = content.status_changed_at, people.get(content.status_changed_by or "")
     notes = dict.fromkeys(STATUSES, "")
     notes["Draft"] = _note(people.get(content.owner_user_id), content.created_at, now)
@@ -84,11 +83,15 @@ def steps_of(content: Content | None, now: datetime, people: Mapping[str, str]) 
         notes["Approved"] = "by an Approver"
     if content.status != "Expired" and content.expiry_date is not None:
         notes["Expired"] = f"on {long_day(content.expiry_date.date())}"
-    places: dict[int, Literal["past", "now", "later"]] = {at: "now"}
-    return tuple(
-        Step(status, places.get(number, "past" if number < at else "later"), notes[status])
-        for number, status in enumerate(STATUSES)
-    )
+    return tuple(Step(status, _place(status, content.status), notes[status]) for status in STATUSES)
+
+
+def _place(status: Status, current: Status) -> Literal["past", "now", "later"]:
+    if status == current:
+        return "now"
+    if current == "Expired":
+        return "past" if status == "Draft" else "later"
+    return "past" if STATUSES.index(status) < STATUSES.index(current) else "later"
 
 
 def _note(name: str | None, when: datetime | None, now: datetime) -> str:
