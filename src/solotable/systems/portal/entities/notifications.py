@@ -1,4 +1,4 @@
-"""Notifications, how many are unread, and the announcements that wait for their delivery (S3.12 to S3.16).
+"""Notifications, how many are unread, and announcements that wait for delivery (S3.12 to S3.16).
 
 - C3.7: an id ends with the time of its notification, so the id alone derives the sort key. A read by id is
   one GetItem, and two writers of one id write to one key.

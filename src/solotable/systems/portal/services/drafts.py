@@ -1,4 +1,4 @@
-"""What callers give: new content and subscriptions, and patches in which an absent field keeps its value."""
+"""Input of callers: new content and subscriptions, and patches that keep absent fields."""
 
 from __future__ import annotations
 

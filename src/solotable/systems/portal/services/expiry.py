@@ -1,4 +1,4 @@
-"""The expiry job: content whose expiry date has passed becomes Expired, and its announcement is queued.
+"""The expiry job: content whose expiry date has passed becomes Expired, with an announcement.
 
 It reads the index `by_expiry`, which has only content that can expire (C3.9). A second run finds nothing.
 """
