@@ -25,8 +25,8 @@ from tests.killing import Start
 from tests.torture.size import LIMIT_SECONDS, SEED, amount
 from tests.waiting import jitter
 
-KILLS = amount(4, 120)
-SUBSCRIBERS = amount(250, 6000)
+KILLS = amount(3, 120)
+SUBSCRIBERS = amount(200, 6000)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
