@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
+
+from solotable.systems.portal.pages.inbox import LiveSettings
 
 from .api import PDF, Api, running
 from .browsing import Browser, Page
@@ -228,3 +231,32 @@ def test_an_empty_inbox_and_library_say_what_to_do(
         assert "You follow nothing yet" in browser.get("/subscriptions").text
         admin = signed_in(fresh, "admin")
         assert "No events in this period" in admin.get("/analytics").text
+
+
+def test_the_stream_of_the_inbox_says_when_it_changes_and_ends_with_the_session(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    live = LiveSettings(poll_seconds=0.001, most_seconds=0.05, heartbeat_seconds=0.0)
+    with running(tmp_path_factory.mktemp("stream"), filled=False, live=live) as fresh:
+        browser = signed_in(fresh, "viewer")
+        answer = browser.client.get("/inbox/stream")
+        assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+        first = re.findall(r"event: inbox\ndata: (\S+)\n\n", answer.text)
+        assert len(first) == 1, "once for each change"
+        fresh.data("POST", "/v1/subscriptions", "Viewer", json={"product_suite": "Compass"})
+        fresh.approved(product_suite="Compass")
+        fresh.work()
+        second = re.findall(r"data: (\S+)", browser.client.get("/inbox/stream").text)
+        assert second != first
+        assert second[0].startswith("1-")
+        token = browser.client.cookies["portal_session"]
+        browser.submit(browser.get("/account"), "/sign-out")
+        browser.client.cookies.set("portal_session", token)
+        assert browser.client.get("/inbox/stream", follow_redirects=False).status_code == 303
+        assert fresh.app.state.open_streams == 0
+
+
+def test_a_process_serves_a_bounded_number_of_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with running(tmp_path_factory.mktemp("full"), filled=False, live=LiveSettings(most_streams=0)) as fresh:
+        answer = signed_in(fresh, "viewer").client.get("/inbox/stream")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")

@@ -81,7 +81,7 @@ async def _events(visit: Visit, settings: LiveSettings) -> AsyncIterator[str]:
         end = time.monotonic() + settings.most_seconds
         sent, beat = "", time.monotonic()
         yield "retry: 3000\n\n"
-        while time.monotonic() < end and not visit.state.stopping.is_set():
+        while True:
             # A session that ended, or a disabled user, gets nothing more.
             if await Sessions(visit.db).find(visit.signed_in.token) is None:
                 return
@@ -92,6 +92,8 @@ async def _events(visit: Visit, settings: LiveSettings) -> AsyncIterator[str]:
             elif time.monotonic() - beat > settings.heartbeat_seconds:
                 beat = time.monotonic()
                 yield ": alive\n\n"
+            if time.monotonic() >= end or visit.state.stopping.is_set():
+                return
             await _pause(visit.state.stopping, settings.poll_seconds)
     finally:
         visit.state.open_streams -= 1
