@@ -1,4 +1,4 @@
-"""Count records of a stream in rows, each record once, however often it is delivered and by how many workers.
+"""Count records of a stream in rows, each record once, however often it is delivered.
 
 The rows of some records of one stream shard, and the checkpoint of that shard, are one transaction. Its
 condition is that the checkpoint is before the first record. So a late worker fails, learns the checkpoint,

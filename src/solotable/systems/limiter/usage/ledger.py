@@ -1,4 +1,4 @@
-"""The rows of usage as a ledger: which update adds what a bucket consumed to a row (see `systems.ledger`)."""
+"""The rows of usage as a ledger: the update that adds consumption (see `systems.ledger`)."""
 
 from __future__ import annotations
 

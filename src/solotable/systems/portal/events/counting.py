@@ -1,4 +1,4 @@
-"""Count events in the kept numbers of their day, from the stream, each event once (see `systems.ledger`).
+"""Count events in the numbers of their day, from the stream, each event once.
 
 No request waits for it. An event that expires is not taken off: numbers outlive their events.
 """

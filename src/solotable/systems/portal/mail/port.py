@@ -1,4 +1,4 @@
-"""The port of e-mail: a message and a mailer. Headers cannot be injected: a message rejects line breaks.
+"""The port of e-mail: a message, which rejects line breaks in headers, and a mailer.
 
 A mailer is blocking; call it in a thread, as the jobs of the portal are.
 """

@@ -90,8 +90,10 @@ class ConnectionPool:
             pass
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close idle connections; an index in memory ends."""
         with self._lock:
+            if self._memory is not None:
+                self._memory.close()
             for each in self._idle:
                 each.close()
             self._idle.clear()

@@ -1,4 +1,4 @@
-"""Which documents have which facet value, as bit sets in memory. Counting and filtering are AND and OR.
+"""Facets as bit sets in memory, so that counting and filtering are AND and OR.
 
 An int is a set of row ids: bit 7 says whether row 7 is in it. A hundred thousand rows are 12 KB a value.
 Every search brings the sets up to date: it reads the rows that changed since, in its own transaction.
