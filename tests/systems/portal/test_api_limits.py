@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from solotable.systems.portal.routes.rate_limits import PERIOD_SECONDS, USER_LIMITS, limit
+from solotable.systems.portal.routes.requests.rate_limits import PERIOD_SECONDS, USER_LIMITS, limit
 
 from .api import Api, running
 from .browsing import Browser

@@ -25,7 +25,7 @@ from .entities.events import ActivityEvent
 from .identity.directory import InvitationDraft, LocalDirectory
 from .roles import Caller, Role
 from .routes.files import STORAGE_PATH, NewFile, store_file
-from .routes.rate_limits import LimitName, limit
+from .routes.requests.rate_limits import LimitName, limit
 from .services.contents import Contents
 from .services.drafts import ContentDraft, SubscriptionDraft
 from .services.files import Files, sanitise

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.identity.directory import LocalDirectory
 from solotable.systems.portal.identity.sessions import Sessions, form_token, is_form_token
-from solotable.systems.portal.routes.rate_limits import take_sign_in
+from solotable.systems.portal.routes.requests.rate_limits import take_sign_in
 from solotable.web import get_database
 
 from .browser.forms import FieldError, Form, read_form

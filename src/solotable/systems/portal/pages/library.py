@@ -8,7 +8,7 @@ from typing import cast
 from starlette.responses import Response
 
 from solotable.systems.portal.events.recording import EventLog
-from solotable.systems.portal.routes.cursors import CursorSeal
+from solotable.systems.portal.routes.requests.cursors import CursorSeal
 from solotable.systems.portal.routes.searches import visibility_of
 from solotable.systems.portal.search.records import LONGEST_TEXT, SearchQuery
 from solotable.systems.portal.search.service import Search

@@ -1,4 +1,4 @@
-"""`/v1/admin/users` and `/v1/jobs`, for administrators: users of the identity port, and the expiry job."""
+"""`/v1/admin/users` and `/v1/jobs`, for administrators: users of the identity port, the expiry job."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from solotable.systems.portal.services.expiry import ExpiryReport
 from solotable.systems.routes import JsonRoute
 from solotable.web import Page
 
-from .access import CurrentCaller, allow_from, directory_of
-from .dependencies import PagingDep, page_envelope
-from .envelope import API, Envelope
+from .requests.access import CurrentCaller, allow_from, directory_of
+from .requests.dependencies import PagingDep, page_envelope
+from .requests.envelope import API, Envelope
 
 router = APIRouter(prefix=API, tags=["admin"], route_class=JsonRoute)
 

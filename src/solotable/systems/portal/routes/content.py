@@ -16,9 +16,9 @@ from solotable.systems.portal.services.lifecycle import Lifecycle
 from solotable.systems.routes import ExpectedVersion, JsonRoute
 from solotable.web import Page, etag, not_modified
 
-from .access import allow_from
-from .dependencies import CallDep, ContentPath, PagingDep, SearchDep, page_envelope
-from .envelope import API, Envelope
+from .requests.access import allow_from
+from .requests.dependencies import CallDep, ContentPath, PagingDep, SearchDep, page_envelope
+from .requests.envelope import API, Envelope
 from .searches import find_content, search_query
 
 router = APIRouter(prefix=f"{API}/content", tags=["content"], route_class=JsonRoute)

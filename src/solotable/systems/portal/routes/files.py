@@ -1,4 +1,4 @@
-"""`/v1/uploads/presign`, attach and download: clients send and get bytes by signed URLs, not by the API.
+"""`/v1/uploads/presign`, attach and download: bytes of files pass by signed URLs, not by the API.
 
 The local storage has its URLs in this app, under /storage. A bucket has its own.
 """
@@ -22,9 +22,9 @@ from solotable.systems.signed_folder import SignedFolderStorage
 from solotable.systems.storage import Storage
 from solotable.web import limit_body
 
-from .access import allow_from
-from .dependencies import CallDep, ContentPath, StorageDep
-from .envelope import API, Envelope
+from .requests.access import allow_from
+from .requests.dependencies import CallDep, ContentPath, StorageDep
+from .requests.envelope import API, Envelope
 
 router = APIRouter(prefix=API, tags=["files"], route_class=JsonRoute)
 

@@ -22,9 +22,9 @@ from solotable.systems.portal.events.recording import EventDraft, EventLog
 from solotable.systems.routes import JsonRoute
 from solotable.web import Page
 
-from .access import allow_from
-from .dependencies import CallDep, PagingDep, page_envelope
-from .envelope import API, Envelope
+from .requests.access import allow_from
+from .requests.dependencies import CallDep, PagingDep, page_envelope
+from .requests.envelope import API, Envelope
 
 router = APIRouter(prefix=API, tags=["events"], route_class=JsonRoute)
 

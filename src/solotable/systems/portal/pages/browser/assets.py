@@ -42,6 +42,6 @@ async def serve_asset(request: Request) -> Response:
     """Serve a file; 404 for another name or an earlier content."""
     name, version = request.path_params["name"], request.path_params["version"]
     if _VERSIONS.get(name) != version:
-        raise HTTPException(404, "There is no such file.")
+        raise HTTPException(404, "This file does not exist.")
     kind = name.rpartition(".")[2]
     return Response(ASSETS[name], media_type=_TYPES[kind], headers=_HEADERS)

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from solotable import AsyncDatabase
 from solotable.systems.portal.identity.sessions import SESSION_HOURS, Sessions, SignedIn, is_form_token
 from solotable.systems.portal.roles import Caller, Role
-from solotable.systems.portal.routes.rate_limits import take
+from solotable.systems.portal.routes.requests.rate_limits import take
 from solotable.systems.portal.services.notifications.inbox import Inbox
 from solotable.web import get_database
 

@@ -1,4 +1,4 @@
-"""The envelope of every response: `{"data": ..., "request_id": ...}` or `{"error": ..., "request_id": ...}`.
+"""The envelope of every response: `data` or an `error`, and the `request_id`.
 
 Errors leave the app as problems (RFC 9457). `ErrorFormat` writes them in the form that the client reads: an
 envelope under /v1, a page elsewhere. So each error has one status and one text, wherever it was raised.
