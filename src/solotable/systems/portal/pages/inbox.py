@@ -40,12 +40,15 @@ async def show_inbox(visit: Visit) -> Response:
     cursor = seal_of(visit).open(
         visit.request.query_params.get("cursor"), user_id=visit.caller.user_id, list_name=name
     )
+    # Before the list: a message that arrives in between is then an event of the stream.
+    mark = await _mark(visit)
     page = await inbox.list(visit.caller, unread_only=only_unread, limit=_PAGE, cursor=cursor)
     view = inbox_page(
         page.items,
         unread=await inbox.unread(visit.caller),
         only_unread=only_unread,
         next_cursor=seal_of(visit).seal(page.cursor, user_id=visit.caller.user_id, list_name=name),
+        mark=mark,
         now=datetime.now(UTC),
     )
     done = _MESSAGES.get(visit.query("done"))

@@ -172,9 +172,10 @@ def see(url: str) -> RedirectResponse:
 
 def to_sign_in(request: Request) -> RedirectResponse:
     """Return a redirect to the sign-in page that leads back here."""
-    path = request.url.path if request.method in ("GET", "HEAD") else "/"
-    query = f"?{request.url.query}" if request.url.query and path != "/" else ""
-    return see(f"/sign-in?next={quote(path + query, safe='/')}")
+    if request.method not in ("GET", "HEAD") or str(request.url.path) == "/inbox/stream":
+        return see("/sign-in")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return see(f"/sign-in?next={quote(request.url.path + query, safe='/')}")
 
 
 def local_path(text: str) -> str:

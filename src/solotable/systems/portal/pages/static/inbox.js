@@ -12,7 +12,7 @@
     const focused = document.activeElement?.closest("form")?.getAttribute("action");
     region().replaceWith(document.adoptNode(fresh.getElementById("live")));
     document.querySelector(".app nav").replaceWith(document.adoptNode(fresh.querySelector(".app nav")));
-    region().dataset.mark = event.data;
+    document.getElementById("news").textContent = "The inbox was updated.";
     if (focused) document.querySelector(`form[action="${CSS.escape(focused)}"] button`)?.focus();
   });
   addEventListener("pagehide", () => events.close());

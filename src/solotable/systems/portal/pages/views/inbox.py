@@ -45,6 +45,8 @@ class InboxPage:
     only_unread: bool
     empty: str
     more_url: str
+    #: The state of the inbox; the script loads the page again when the stream reports another one.
+    mark: str
 
 
 def inbox_page(
@@ -53,6 +55,7 @@ def inbox_page(
     unread: int,
     only_unread: bool,
     next_cursor: str | None,
+    mark: str,
     now: datetime,
 ) -> InboxPage:
     """Return the inbox with some notifications, newest first."""
@@ -73,6 +76,7 @@ def inbox_page(
         if only_unread
         else "Messages about content that you follow arrive here.",
         more_url=more,
+        mark=mark,
     )
 
 
