@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from solotable.errors import DeclarationError
 from solotable.systems.errors import InvalidInput
-from solotable.systems.portal.search.fts5 import Fts5Index, connections
+from solotable.systems.portal.search.fts5 import Fts5Index, connections, ranking
 from solotable.systems.portal.search.fts5.schema import SCHEMA_VERSION
 from solotable.systems.portal.search.port import Deletion, IndexBatch, IndexDamaged, SearchUnavailable
 from solotable.systems.portal.search.records import (
@@ -171,6 +171,20 @@ def test_c3_6_pages_cross_from_titles_to_other_matches() -> None:
     visited = [each for page in listed for each in page]
     assert set(visited[:5]) == {each.content_id for each in both}
     assert len(set(visited)) == 12
+
+
+@pytest.mark.parametrize("together", [1, 4, 5, 12])
+def test_c3_6_matches_that_are_not_scored_together_are_visited_once(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "_SCORED_TOGETHER", together)
+    words = ["pricing", "pricing guide", "guide"]
+    index = index_of(*(document(n, words[n % 3], "pricing " + "x " * (n % 5)) for n in range(30)))
+    query = SearchQuery(visible=ALL, text="pricing")
+    for limit in (1, 3, 7, 30):
+        visited = [each for page in pages(index, query, limit) for each in page]
+        assert len(visited) == len(set(visited)) == 30
+        assert {int(each[1:]) % 3 for each in visited[:20]} == {0, 1}  # titles first
 
 
 def test_s3_25_a_viewer_neither_finds_nor_counts_drafts_of_others() -> None:

@@ -32,7 +32,7 @@ from solotable.systems.portal.search.records import (
 )
 
 from .connections import ConnectionPool, is_busy, translate_errors
-from .facets import FacetSets, bits_of
+from .facets import FacetSets, matches_of
 from .match import match_of
 from .ranking import Row, newest, ranked
 from .writer import Writer, load_document
@@ -75,8 +75,7 @@ class Fts5Index:
             if match is None:
                 found, rows = visible, newest(database, visible, after, limit + 1)
             else:
-                matching = database.execute("SELECT rowid FROM words WHERE words MATCH ?", (match,))
-                found = bits_of(row for (row,) in matching) & visible
+                found = matches_of(database, match) & visible
                 rows = ranked(database, match, found, after, limit + 1)
             return FoundPage(
                 hits=tuple(_hit(database, row, match) for row in rows[:limit]),

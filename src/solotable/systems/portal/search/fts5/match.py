@@ -23,8 +23,3 @@ def match_of(words: tuple[str, ...]) -> str:
 def in_title(match: str) -> str:
     """Return the expression of matches whose title has all words."""
     return f"title : ({match})"
-
-
-def not_in_title(match: str) -> str:
-    """Return the expression of the other matches."""
-    return f"({match}) NOT ({in_title(match)})"

@@ -1,7 +1,8 @@
 """The order of hits: by bm25 for a text, newest first without one; ties by content_id.
 
-Documents whose title has all words come first, then the others, each group by bm25. So a page of a common
-word scores the titles, and not every document that mentions it.
+Documents whose title has all words come first, then the others. Within each group bm25 decides among the
+latest 5,000 matches, then among the 5,000 before them. So the cost of a page does not grow with the number of
+matches of a common word.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import heapq
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from solotable.systems.portal.search.records import Position
 
-from .facets import rows_of
-from .match import WEIGHTS, in_title, not_in_title
+from .facets import matches_of, rows_of
+from .match import WEIGHTS, in_title
 
 _SCORE = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
+#: The matches among which bm25 decides.
+_SCORED_TOGETHER = 5_000
 #: With fewer visible documents, sort them; with more, walk the index by time until the page is full.
 _FEW_DOCUMENTS = 2_000
 
@@ -35,28 +38,54 @@ def ranked(
     database: sqlite3.Connection, match: str, found: int, after: Position | None, limit: int
 ) -> list[Row]:
     """Return the best of the visible matches `found` behind a position."""
+    titles = matches_of(database, in_title(match)) & found
     rows: list[Row] = []
-    for group, expression in enumerate((in_title(match), not_in_title(match))):
-        if after is not None and group < int(after[0]):
+    group, top = (0, found.bit_length()) if after is None else (int(after[0]), int(after[1]))
+    behind = None if after is None else (float(after[2]), str(after[3]))
+    for number, members in enumerate((titles, found & ~titles)):
+        if number < group:
             continue
-        behind = (float(after[1]), str(after[2])) if after is not None and group == after[0] else None
-        best = _best(database, expression, found, behind, limit - len(rows))
-        rows += [Row(row, -score, (group, score, content_id)) for score, content_id, row in best]
-        if len(rows) == limit:
-            break
+        left = _below(members, top) if number == group else members
+        while left and len(rows) < limit:
+            top = left.bit_length()
+            latest = _latest(left)
+            best = _best(database, match, latest, behind, limit - len(rows))
+            rows += [Row(row, -score, (number, top, score, content_id)) for score, content_id, row in best]
+            left ^= latest
+            behind = None
     return rows
+
+
+def _below(found: int, top: int) -> int:
+    """Return the rows below a row."""
+    return found & ((1 << top) - 1)
+
+
+def _latest(found: int) -> int:
+    """Return the rows with the highest ids, which were added last."""
+    if found.bit_count() <= _SCORED_TOGETHER:
+        return found
+    # Halve the range until it has the right number of rows.
+    low, high = 0, found.bit_length()
+    while low < high:
+        middle = (low + high) // 2
+        if (found >> middle).bit_count() > _SCORED_TOGETHER:
+            low = middle + 1
+        else:
+            high = middle
+    return found >> low << low
 
 
 def _best(
     database: sqlite3.Connection,
-    expression: str,
+    match: str,
     found: int,
     behind: tuple[float, str] | None,
     limit: int,
 ) -> list[tuple[float, str, int]]:
     """Return the lowest scores of SQLite's bm25, which is lower for better matches."""
     least = behind[0] if behind is not None else float("-inf")
-    candidates = [each for each in _scores(database, expression, found) if each[0] >= least]
+    candidates = [each for each in _scores(database, match, found) if each[0] >= least]
     # Ids are read only for what can be on the page: the best scores, and those that tie with the last or with
     # the position.
     ahead = [each for each in candidates if each[0] > least]
@@ -65,18 +94,14 @@ def _best(
     return [each for each in chosen if behind is None or each[:2] > behind][:limit]
 
 
-def _scores(database: sqlite3.Connection, expression: str, found: int) -> Iterator[tuple[float, int]]:
-    """Yield score and row of the matches in a set."""
-    sql = f"SELECT {_SCORE}, rowid FROM words WHERE words MATCH ?"
-    if found.bit_count() <= _FEW_DOCUMENTS:
-        # Score only these. `+`: as a condition on each match, and not as one search for each row.
-        rows = json.dumps(rows_of(found))
-        yield from database.execute(
-            f"{sql} AND +rowid IN (SELECT value FROM json_each(?))", (expression, rows)
-        )
-        return
-    is_found = _test(found)
-    yield from (each for each in database.execute(sql, (expression,)) if is_found(each[1]))
+def _scores(database: sqlite3.Connection, match: str, found: int) -> list[tuple[float, int]]:
+    """Return score and row of the matches in a set, and score no others."""
+    # `+`: as a condition on each match, and not as one search for each row.
+    return database.execute(
+        f"SELECT {_SCORE}, rowid FROM words "
+        "WHERE words MATCH ? AND rowid >= ? AND rowid < ? AND +rowid IN (SELECT value FROM json_each(?))",
+        (match, (found & -found).bit_length() - 1, found.bit_length(), json.dumps(rows_of(found))),
+    ).fetchall()
 
 
 def newest(database: sqlite3.Connection, visible: int, after: Position | None, limit: int) -> list[Row]:

@@ -48,7 +48,7 @@ INSERT INTO position VALUES (1, NULL, NULL, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, tags, summary,
     content = 'document', content_rowid = 'id',
-    tokenize = "unicode61 remove_diacritics 2", prefix = '2 3'
+    tokenize = "unicode61 remove_diacritics 2", prefix = '2 3 4'
 );
 """
 
