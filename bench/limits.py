@@ -34,6 +34,9 @@ COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
 START_SECONDS_LIMIT = 0.5
 #: Pages through HTTP, as a share of a constant's rate.
 CMS_SHARE_LIMIT = 0.5
+#: Milliseconds of the portal's search, and seconds that its index may be behind.
+PORTAL_SEARCH_LIMIT = 50.0
+PORTAL_BEHIND_LIMIT = 2.0
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
@@ -268,6 +271,25 @@ def cms_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
             )
         )
     return verdicts
+
+
+def portal_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Compare the portal's search with its limits: p95 of all kinds, and the longest delay of the index."""
+    p95, behind = figures["searches"]["all"]["p95"], figures["behind"]["max"]
+    return [
+        _judge(
+            what=f"search, {figures['documents']:,} documents",
+            limit=f"p95 below {PORTAL_SEARCH_LIMIT:g} ms",
+            shown=f"{p95:.1f} ms",
+            good=p95 < PORTAL_SEARCH_LIMIT,
+        ),
+        _judge(
+            what="search, behind writes",
+            limit=f"at most {PORTAL_BEHIND_LIMIT:g} s",
+            shown=f"{behind:.2f} s",
+            good=behind <= PORTAL_BEHIND_LIMIT,
+        ),
+    ]
 
 
 def _most(what: str, ratio: float, limit: float, beside: str = "") -> Verdict:
