@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from solotable import CursorRejected
+from solotable.systems.portal.routes.requests.cursors import CursorSeal
+
 from .api import Api, running
 
 
@@ -116,3 +119,18 @@ def test_events_are_listed_by_day_or_by_user_and_not_by_both_or_none(api: Api) -
     assert len(api.data("GET", f"/v1/events?date={day}")["items"]) >= 7
     for query in ("", f"?date={day}&user_id=viewer", "?date=yesterday"):
         assert api.ask("GET", f"/v1/events{query}", "Admin").status_code == 422
+
+
+def test_c3_1_a_seal_binds_user_and_list_and_accepts_the_secrets_of_a_rotation() -> None:
+    old, new = CursorSeal([b"old"]), CursorSeal([b"new", b"old"])
+    sealed = old.seal("the store's cursor", user_id="ann", list_name="content")
+    assert new.open(sealed, user_id="ann", list_name="content") == "the store's cursor"
+    assert sealed != old.seal("the store's cursor", user_id="ann", list_name="content")
+    for seal, user_id, name in (
+        (new, "ben", "content"),
+        (new, "ann", "inbox"),
+        (CursorSeal(), "ann", "content"),
+    ):
+        with pytest.raises(CursorRejected):
+            seal.open(sealed, user_id=user_id, list_name=name)
+    assert new.seal(None, user_id="ann", list_name="content") is None

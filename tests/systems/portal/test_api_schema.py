@@ -56,7 +56,7 @@ def ask(api: Api, operation: Any, mode: GenerationMode) -> None:
         mode,
         role="Admin",
         known=None if protected else api.ids["acme"],
-        examples=5,
+        examples=3,
         errors_as="application/json",
     )
 

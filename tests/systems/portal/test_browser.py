@@ -98,8 +98,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
     app = make_app(
         tmp_path_factory.mktemp("browser"),
-        workers=WorkerSettings(announce_seconds=0.05, index_seconds=0.05),
-        live=LiveSettings(poll_seconds=0.05),
+        workers=WorkerSettings(announce_seconds=0.2, index_seconds=0.5, total_seconds=5),
+        live=LiveSettings(poll_seconds=0.2),
     )
     with serving(app) as base, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
