@@ -370,10 +370,12 @@ def test_s3_25_a_process_notices_that_another_replaced_the_file(tmp_path: Path) 
     path = tmp_path / "portal.search"
     first = index_of(document(1), path=path)
     second = Fts5Index(path)
-    assert found(second) == ["c0001"]
+    assert found(second, "pricing") == ["c0001"]
     first.reset()
-    assert first.replace([document(2)], previous=None, checkpoint="9")
+    assert first.replace([document(2, "Refunds", suite="New")], previous=None, checkpoint="9")
     assert found(second) == ["c0002"]
+    assert found(second, "pricing") == []
+    assert second.search(SearchQuery(visible=ALL)).facets["suite"] == {"New": 1}
     first.close()
     second.close()
 

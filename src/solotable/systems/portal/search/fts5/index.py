@@ -14,11 +14,10 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from solotable.cache import TTLCache
 from solotable.systems.portal.search.port import Deletion, IndexBatch, IndexDamaged, SearchUnavailable
 from solotable.systems.portal.search.records import (
     FACETS,
-    MATCH_BEGINS,
-    MATCH_ENDS,
     Document,
     FoundPage,
     Fragment,
@@ -27,19 +26,19 @@ from solotable.systems.portal.search.records import (
     Position,
     SearchQuery,
     check_limit,
-    fragments,
     shorten,
 )
 
 from .connections import ConnectionPool, is_busy, translate_errors
 from .facets import FacetSets, matches_of
-from .match import match_of
+from .highlight import Highlighter
+from .match import in_title, is_prefix, match_of
 from .ranking import Row, newest, ranked
 from .writer import Writer, load_document
 
-#: The words of a summary around its matches.
-_SNIPPET_WORDS = 32
-_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+#: Sets of matches, of 12 KB each among 100,000 documents.
+_REMEMBERED = 256
+_REMEMBERED_SECONDS = 300.0
 
 
 class Fts5Index:
@@ -48,6 +47,9 @@ class Fts5Index:
     def __init__(self, path: str | Path | None = None) -> None:
         self._pool = ConnectionPool(None if path is None else Path(path))
         self._facets = FacetSets()
+        self._remembered: TTLCache[tuple[int, str], int] = TTLCache(
+            ttl_seconds=_REMEMBERED_SECONDS, max_size=_REMEMBERED
+        )
 
     def write(self, batch: IndexBatch) -> bool:
         """Apply changes and move the checkpoint in one transaction; False if it is not `previous`."""
@@ -75,10 +77,11 @@ class Fts5Index:
             if match is None:
                 found, rows = visible, newest(database, visible, after, limit + 1)
             else:
-                found = matches_of(database, match) & visible
-                rows = ranked(database, match, found, after, limit + 1)
+                found = self._matches(database, facets.change, match) & visible
+                titles = self._matches(database, facets.change, in_title(match)) & found
+                rows = ranked(database, match, (titles, found & ~titles), after, limit + 1)
             return FoundPage(
-                hits=tuple(_hit(database, row, match) for row in rows[:limit]),
+                hits=tuple(_hit(database, row, query) for row in rows[:limit]),
                 total=found.bit_count(),
                 facets=facets.count(database, found),
                 next=rows[limit - 1].position if len(rows) > limit else None,
@@ -105,10 +108,15 @@ class Fts5Index:
         with translate_errors():
             self._pool.reset()
         self._facets = FacetSets()
+        self._remembered.clear()
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+
+    def _matches(self, database: sqlite3.Connection, change: int, match: str) -> int:
+        """Return the rows that match, remembered until the index changes: for pages, and for common words."""
+        return self._remembered.load((change, match), lambda: matches_of(database, match))
 
     def _commit(
         self,
@@ -141,20 +149,16 @@ class Fts5Index:
         return True
 
 
-def _hit(database: sqlite3.Connection, row: Row, match: str | None) -> Hit:
+def _hit(database: sqlite3.Connection, row: Row, query: SearchQuery) -> Hit:
     (fields,) = database.execute("SELECT fields FROM document WHERE id = ?", (row.id,)).fetchone()
     document = load_document(fields)
-    title, summary = (Fragment(document.title),), (Fragment(shorten(document.summary)),)
-    if match is None:
-        return Hit(document=document, title=title, summary=summary if document.summary else ())
-    marked_title, marked_summary = database.execute(
-        f"SELECT highlight(words, 0, ?1, ?2), snippet(words, 2, ?1, ?2, ?3, {_SNIPPET_WORDS}) "
-        "FROM words WHERE words MATCH ?4 AND rowid = ?5",
-        (MATCH_BEGINS, MATCH_ENDS, _ELLIPSIS, match, row.id),
-    ).fetchone()
+    if not query.words:
+        summary = (Fragment(shorten(document.summary)),) if document.summary else ()
+        return Hit(document=document, title=(Fragment(document.title),), summary=summary)
+    marker = Highlighter(query.words, last_is_prefix=is_prefix(query.words[-1]))
     return Hit(
         document=document,
         score=row.score,
-        title=fragments(marked_title),
-        summary=fragments(marked_summary),
+        title=marker.mark(document.title),
+        summary=marker.snippet(document.summary),
     )

@@ -15,9 +15,14 @@ def match_of(words: tuple[str, ...]) -> str:
     "NEAR" AND "say\""" AND "guide" *
     """
     terms = ['"' + word.replace('"', '""') + '"' for word in words]
-    if len(words[-1]) >= _SHORTEST_PREFIX or not words[-1].isascii():
+    if is_prefix(words[-1]):
         terms[-1] += " *"
     return " AND ".join(terms)
+
+
+def is_prefix(last: str) -> bool:
+    """Return whether the last word also finds longer words."""
+    return len(last) >= _SHORTEST_PREFIX or not last.isascii()
 
 
 def in_title(match: str) -> str:

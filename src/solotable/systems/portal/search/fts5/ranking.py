@@ -1,7 +1,7 @@
 """The order of hits: by bm25 for a text, newest first without one; ties by content_id.
 
 Documents whose title has all words come first, then the others. Within each group bm25 decides among the
-latest 5,000 matches, then among the 5,000 before them. So the cost of a page does not grow with the number of
+latest 2,000 matches, then among the 2,000 before them. So the cost of a page does not grow with the number of
 matches of a common word.
 """
 
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from solotable.systems.portal.search.records import Position
 
-from .facets import matches_of, rows_of
-from .match import WEIGHTS, in_title
+from .facets import rows_of
+from .match import WEIGHTS
 
 _SCORE = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
 #: The matches among which bm25 decides.
-_SCORED_TOGETHER = 5_000
+_SCORED_TOGETHER = 2_000
 #: With fewer visible documents, sort them; with more, walk the index by time until the page is full.
 _FEW_DOCUMENTS = 2_000
 
@@ -35,14 +35,17 @@ class Row:
 
 
 def ranked(
-    database: sqlite3.Connection, match: str, found: int, after: Position | None, limit: int
+    database: sqlite3.Connection,
+    match: str,
+    groups: tuple[int, ...],
+    after: Position | None,
+    limit: int,
 ) -> list[Row]:
-    """Return the best of the visible matches `found` behind a position."""
-    titles = matches_of(database, in_title(match)) & found
+    """Return the best of the visible matches behind a position, group by group."""
     rows: list[Row] = []
-    group, top = (0, found.bit_length()) if after is None else (int(after[0]), int(after[1]))
+    group, top = (0, groups[0].bit_length()) if after is None else (int(after[0]), int(after[1]))
     behind = None if after is None else (float(after[2]), str(after[3]))
-    for number, members in enumerate((titles, found & ~titles)):
+    for number, members in enumerate(groups):
         if number < group:
             continue
         left = _below(members, top) if number == group else members

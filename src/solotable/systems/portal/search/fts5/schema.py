@@ -10,7 +10,8 @@ SCHEMA_VERSION = 1
 APPLICATION_ID = 0x73747378
 
 # `entry` is narrow, because searches read many of them; `document` is read for the hits of one page only.
-# `changed` numbers the writes, so that a process can bring what it remembers up to date (see `facets`).
+# `changed` numbers the writes, so that a process can bring what it remembers up to date (see `facets`). The
+# first number is random: what a process remembers of a file does not pass for that of the next one.
 _SCHEMA = """
 CREATE TABLE document (
     id INTEGER PRIMARY KEY,
@@ -44,7 +45,7 @@ CREATE TABLE position (
     change INTEGER NOT NULL,
     replaced INTEGER NOT NULL
 );
-INSERT INTO position VALUES (1, NULL, NULL, 0, 0);
+INSERT INTO position VALUES (1, NULL, NULL, abs(random() >> 24), 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, tags, summary,
     content = 'document', content_rowid = 'id',
