@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from solotable.systems.portal.identity.directory import InvitationDraft, LocalDirectory
 from solotable.systems.portal.routes.requests.rate_limits import PERIOD_SECONDS, USER_LIMITS, limit
 
 from .api import Api, running
@@ -24,6 +25,7 @@ SMALL = [
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     folder = tmp_path_factory.mktemp("limits")
     with running(folder, filled=False, limiter_url="sqlite://", limits=SMALL) as made:
+        made.work()
         yield made
 
 
@@ -78,3 +80,35 @@ def test_forms_of_pages_have_a_limit_and_pages_do_not(api: Api) -> None:
     statuses = [browser.submit(page, "/subscriptions", more_tags=f"t{number}").status for number in range(3)]
     assert statuses == [200, 200, 429]
     assert all(browser.get("/inbox").status == 200 for _ in range(8))
+
+
+@pytest.mark.parametrize(
+    "address", ["a+b@example.com", "zoë@example.com", "o'neil@example.com", "a#b@example.com"]
+)
+def test_a_user_with_any_address_and_id_signs_in_and_calls(api: Api, address: str) -> None:
+    person = {"email": address, "name": "Any", "role": "Viewer"}
+    link = api.data("POST", "/v1/admin/users/invite", json=person)["link"]
+    browser = Browser(api.app)
+    form = browser.get(f"/invitations/{link}")
+    fields = form.reader.forms[0].fields
+    assert browser.post(f"/invitations/{link}", {**fields, "password": "a long password"}).status == 200
+    other = Browser(api.app)
+    fields = other.get("/sign-in").form("/sign-in").fields
+    typed = {**fields, "email": address, "password": "a long password"}
+    assert other.post("/sign-in", typed).title.startswith("Library")
+
+
+def test_an_address_with_a_space_is_a_wrong_address(api: Api) -> None:
+    page = Browser(api.app).sign_in("a b")
+    assert (page.status, "The address or the password is wrong" in page.text) == (422, True)
+
+
+def test_the_limit_of_a_user_whose_id_has_other_characters_counts(api: Api) -> None:
+    async def add() -> None:
+        draft = InvitationDraft(email="plus@example.com", name="Plus")
+        await LocalDirectory(api.app.state.database).add("ann+1@example.com", draft)
+
+    assert api.client.portal is not None
+    api.client.portal.call(add)
+    statuses = [api.as_user("ann+1@example.com", "GET", "/v1/content").status_code for _ in range(6)]
+    assert statuses == [200] * 5 + [429]

@@ -37,10 +37,10 @@ from .pages.inbox import LiveSettings
 from .pages.routing import add_pages
 from .routes import ROUTERS
 from .routes.examples import EXAMPLES
-from .routes.files import STORAGE_PATH, receive_upload, send_download
+from .routes.files import receive_upload, send_download
 from .routes.requests.access import PROBLEMS
 from .routes.requests.cursors import CursorSeal
-from .routes.requests.envelope import ErrorFormat, document_envelopes
+from .routes.requests.envelope import STORAGE_PATH, ErrorFormat, document_envelopes
 from .routes.requests.rate_limits import NAMESPACE, USER_LIMITS
 from .search.fts5 import Fts5Index
 from .search.port import SearchIndex

@@ -24,7 +24,8 @@ from .app import ALL_TABLES, PortalSettings, create_app
 from .entities.events import ActivityEvent
 from .identity.directory import InvitationDraft, LocalDirectory
 from .roles import Caller, Role
-from .routes.files import STORAGE_PATH, NewFile, store_file
+from .routes.files import NewFile, store_file
+from .routes.requests.envelope import STORAGE_PATH
 from .routes.requests.rate_limits import LimitName, limit
 from .services.contents import Contents
 from .services.drafts import ContentDraft, SubscriptionDraft

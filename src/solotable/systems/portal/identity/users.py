@@ -14,7 +14,7 @@ from solotable import TTL, Created, Entity, Index, Key, Query, Table, Unique, Ve
 from solotable.systems.portal.entities.values import UserId
 from solotable.systems.portal.roles import Role
 
-_EMAIL = r"^[^\s@<>\"',;:\x00-\x1f]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$"
+_EMAIL = r"^[^\s@<>\",;:\x00-\x1f]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$"
 _DIGEST = r"^[0-9a-f]{64}$"
 
 users = Table("portal_users", ttl="ttl", indexes=[Index("GSI1")])

@@ -14,7 +14,7 @@ from solotable.errors import NotFound
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.events.recording import EventLog
 from solotable.systems.portal.identity.directory import Directory
-from solotable.systems.portal.routes.files import NewFile, store_file
+from solotable.systems.portal.routes.files import NewFile, attachment, store_file
 from solotable.systems.portal.services.contents import Contents
 from solotable.systems.portal.services.files import MAX_FILE_BYTES, Files
 from solotable.systems.portal.services.lifecycle import Lifecycle
@@ -69,7 +69,7 @@ async def download_file(visit: Visit) -> Response:
     await EventLog(visit.db).record("content_download", user_id=visit.caller.user_id, content_id=content_id)
     if ticket.url is not None:
         return RedirectResponse(ticket.url, status_code=303, headers={"cache-control": "no-store"})
-    headers = {"content-disposition": "attachment"}
+    headers = {"content-disposition": attachment(ticket.file_name)}
     return StreamingResponse(
         await storage.stream(ticket.key), media_type="application/octet-stream", headers=headers
     )

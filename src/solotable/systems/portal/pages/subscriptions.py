@@ -58,9 +58,10 @@ async def follow(visit: Visit) -> Response:
         created = await Subscriptions(visit.db).create(visit.caller, draft)
     except ValidationError as error:
         return await _show(visit, form.with_errors(errors_of(error, _LABELS)), status=422, chosen=tags)
-    except (InvalidInput, TooMany) as error:
-        status = 422 if isinstance(error, InvalidInput) else 409
-        return await _show(visit, form.with_errors([FieldError("", str(error))]), status=status, chosen=tags)
+    except InvalidInput as error:
+        return await _show(visit, form.with_errors([FieldError("", str(error))]), status=422, chosen=tags)
+    except TooMany as error:
+        return await _show(visit, form.with_errors([FieldError("", error.message)]), status=409, chosen=tags)
     return see(f"/subscriptions?followed={created.subscription_id}")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,7 +29,6 @@ from .requests.envelope import API, Envelope
 
 router = APIRouter(prefix=API, tags=["files"], route_class=JsonRoute)
 
-STORAGE_PATH = "/storage"
 _Mime = Annotated[str, Field(pattern=r"^[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,100}$")]
 _LARGEST = 10**15
 
@@ -144,12 +144,20 @@ async def send_download(request: Request) -> Response:
     name, chunks = await _signed_storage(request).open_download(
         request.path_params["key"], request.query_params
     )
-    safe = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in name)
-    headers = {
-        "content-disposition": f'attachment; filename="{safe[-80:]}"',
-        "cache-control": "private, no-store",
-    }
+    headers = {"content-disposition": attachment(name), "cache-control": "private, no-store"}
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
+
+
+def attachment(name: str) -> str:
+    """Return the Content-Disposition of a download: a plain name, and the whole one (RFC 6266).
+
+    >>> print(attachment("für.pdf"))
+    attachment; filename="f-r.pdf"; filename*=UTF-8''f%C3%BCr.pdf
+    """
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in name)
+    return (
+        f"attachment; filename=\"{plain[-80:]}\"; filename*=UTF-8''{quote(name, safe='', errors='replace')}"
+    )
 
 
 def _signed_storage(request: Request) -> SignedFolderStorage:

@@ -1,7 +1,8 @@
 """The envelope of every response: `data` or an `error`, and the `request_id`.
 
 Errors leave the app as problems (RFC 9457). `ErrorFormat` writes them in the form that the client reads: an
-envelope under /v1, a page elsewhere. So each error has one status and one text, wherever it was raised.
+envelope under /v1 and /storage, a page elsewhere. So each error has one status and one text, wherever it was
+raised.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from solotable.web import request_id
 T = TypeVar("T")
 
 API = "/v1"
+#: The local storage: programs send bytes to it.
+STORAGE_PATH = "/storage"
+_FOR_PROGRAMS = (f"{API}/", f"{STORAGE_PATH}/")
 _PROBLEM = b"application/problem+json"
 _PREFIX = "urn:problem:solotable:"
 _STANDARD = frozenset({"type", "title", "status", "detail", "instance", "request_id"})
@@ -85,7 +89,7 @@ class ErrorFormat:
 
     async def _send(self, scope: Scope, start: Message, body: bytes, send: Send) -> None:
         problem = json.loads(body)
-        if scope["path"] == API or scope["path"].startswith(f"{API}/"):
+        if scope["path"].startswith(_FOR_PROGRAMS):
             content, headers = error_bytes(problem), {"content-type": "application/json"}
         else:
             content, given = self._render(scope, problem)

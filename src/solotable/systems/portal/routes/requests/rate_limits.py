@@ -11,7 +11,7 @@ from typing import Literal, cast
 from fastapi import Request, Response
 
 from solotable.systems.limiter import AsyncLimiter, Limit
-from solotable.systems.limiter.http.identity import by_address
+from solotable.systems.limiter.http.identity import by_address, entity_of
 from solotable.systems.limiter.http.limit_responses import headers_of
 
 NAMESPACE = "portal"
@@ -42,7 +42,9 @@ async def take(request: Request, name: LimitName, subject: str) -> dict[str, str
     limiter = cast(AsyncLimiter | None, request.app.state.limiter)
     if limiter is None:
         return {}
-    lease = limiter.acquire(subject, RESOURCE, {name: 1}, on_unavailable="allow", unknown_limits="ignore")
+    # Addresses and ids have characters that names of entities do not have.
+    entity = entity_of(subject)
+    lease = limiter.acquire(entity, RESOURCE, {name: 1}, on_unavailable="allow", unknown_limits="ignore")
     async with lease:
         return headers_of(each for each in lease.statuses if each.limit.name == name)
 
