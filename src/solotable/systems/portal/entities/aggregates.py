@@ -16,7 +16,7 @@ from solotable.systems.portal.tables import events
 
 from .values import ContentId, UserId
 
-#: Of the contents and the users of one day (C3.8).
+#: Of the contents, the users and the texts of one day (C3.8).
 ROW_SHARDS = 4
 #: How long the numbers of a day are kept.
 TOTALS_DAYS = 800
@@ -86,7 +86,7 @@ class UserTotals(Entity, table=events):
 class EmptySearch(Entity, table=events):
     """How often a text was searched and not found on one day."""
 
-    key = Key("stats#not-found#{day}", "{text}")
+    key = Key("stats#not-found#{day}", "{text}", shards=ROW_SHARDS)
 
     day: date
     text: Annotated[str, Field(min_length=1, max_length=100)]
