@@ -108,6 +108,9 @@ def test_lists_and_search_show_what_a_role_may_see(api: Api) -> None:
     assert titles("Approver", query="secret") == {secret}
     assert secret not in titles("Viewer", product_suite="Compass")
     assert secret in titles("Approver", status="Draft")
+    assert titles("Contributor", mine="true", status="Draft") == {secret}
+    assert titles("Viewer", mine="true") == set()
+    assert api.ask("GET", "/v1/content?mine=true&query=x", "Viewer").status_code == 422
     hidden = api.ask("GET", "/v1/content", "Viewer", params={"status": "Draft"})
     assert (hidden.status_code, hidden.json()["error"]["code"]) == (403, "forbidden")
     assert api.ask("GET", "/v1/content", "Viewer", params={"status": "Published"}).status_code == 422

@@ -214,6 +214,7 @@ def test_the_library_finds_filters_and_looks_further(api: Api, viewer: Browser) 
     links = first.attributes("a", "href") + second.attributes("a", "href")
     assert len({each for each in links if each.startswith("/content/")}) == 23
     assert "Look further" not in second.text
+    assert viewer.get("/", params={"query": "word " * 40}).status == 200
     empty = viewer.get("/", params={"query": "nothing like it", "suite": "Air"})
     assert "Nothing matches “nothing like it” yet" in empty.text
     assert "One filter is set: Air." in empty.text

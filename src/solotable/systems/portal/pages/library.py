@@ -10,7 +10,7 @@ from starlette.responses import Response
 from solotable.systems.portal.events.recording import EventLog
 from solotable.systems.portal.routes.requests.cursors import CursorSeal
 from solotable.systems.portal.routes.searches import visibility_of
-from solotable.systems.portal.search.records import LONGEST_TEXT, SearchQuery
+from solotable.systems.portal.search.records import LONGEST_TEXT, MOST_WORDS, SearchQuery
 from solotable.systems.portal.search.service import Search
 
 from .browser.render import Done
@@ -24,7 +24,8 @@ _MESSAGES = {"deleted": Done(title="Deleted.", text="The content and its file ar
 async def show_library(visit: Visit) -> Response:
     """Show the content that matches, and the next page behind a cursor."""
     params = visit.request.query_params
-    text = " ".join(visit.query("query")[:LONGEST_TEXT].split())
+    # More words than a query takes make it no better.
+    text = " ".join(visit.query("query")[:LONGEST_TEXT].split()[:MOST_WORDS])
     chosen = {name: tuple(dict.fromkeys(each for each in params.getlist(name) if each)) for name in FILTERS}
     query = SearchQuery(visible=visibility_of(visit.caller), text=text, **chosen)
     search = cast(Search, visit.state.search)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.content import Content, ContentSummary
 from solotable.systems.portal.entities.values import Status
 from solotable.systems.portal.search.records import LONGEST_TEXT
@@ -34,11 +35,12 @@ class ContentFilters:
     product_suite: _Product = None
     product_concept: _Product = None
     status: Status | None = None
+    mine: Annotated[bool, Query(description="Only the caller's own content, of every status.")] = False
 
     @property
-    def name(self) -> tuple[str | None, ...]:
+    def name(self) -> tuple[str | bool | None, ...]:
         """The list that a cursor belongs to."""
-        return ("content", self.query, self.product_suite, self.product_concept, self.status)
+        return ("content", self.query, self.product_suite, self.product_concept, self.status, self.mine)
 
 
 @router.get("", **allow_from("Viewer"))
@@ -47,6 +49,8 @@ async def list_content(
 ) -> Envelope[Page[ContentSummary]]:
     """List content, newest first, by default Approved content; with `query` search it, best first."""
     cursor = paging.cursor(*filters.name)
+    if filters.query is not None and filters.mine:
+        raise InvalidInput("Give either query or mine.")
     if filters.query is not None:
         query = search_query(
             call.caller, filters.query, filters.product_suite, filters.product_concept, filters.status
@@ -58,6 +62,7 @@ async def list_content(
             status=filters.status,
             product_suite=filters.product_suite,
             product_concept=filters.product_concept,
+            owner=call.caller.user_id if filters.mine else None,
             limit=paging.limit,
             cursor=cursor,
         )

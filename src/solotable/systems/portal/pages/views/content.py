@@ -216,6 +216,8 @@ def consequence(change: Change, content: Content) -> str:
             return f"Stays in the list, marked as old. Only admins can download it. Tells {followers}."
         case "expire":
             gone = " Removes the file." if content.expiry_policy == "hard_expire" else ""
+            if content.status == "Draft":
+                return f"Tells no one, because no reader has seen it.{gone}"
             return f"Tells {followers}, and people who downloaded it in the last 30 days.{gone}"
         case "reopen":
             return "Makes it a draft again. Tells no one."
