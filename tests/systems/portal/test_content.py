@@ -237,6 +237,23 @@ def test_invalid_content_is_rejected(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"product_suite": ""}, "at least 1 character"),
+        ({"product_suite": "x" * 101}, "at most 100 characters"),
+        ({"title": " "}, "at least 1 character"),
+        ({"version": "x" * 51}, "at most 50 characters"),
+        ({"summary": "x" * 5001}, "at most 5000 characters"),
+        ({"tags": ["x" * 51]}, "at most 50 characters"),
+        ({"tags": [str(number) for number in range(51)]}, "at most 50 items"),
+    ],
+)
+def test_a_text_that_is_too_long_or_empty_is_counted_in_characters(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValidationError, match=text):
+        ContentDraft(**{"title": "x", **fields})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "2026-12-31T10:00:00Z",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from solotable import Created, Entity, Key, Query, Updated, Version, new_id, pattern
 from solotable.systems.portal.tables import content_registry
 
-from .values import ContentId, ExpiryPolicy, Line, ProductName, Status, Tags, Text, Time, UserId
+from .values import ContentId, ExpiryPolicy, Line, ProductName, Status, Tags, Text, Time, UserId, VersionText
 
 #: Of each status. One takes 1,000 writes a second.
 STATUS_SHARDS = 4
@@ -53,7 +53,7 @@ class Content(Entity, table=content_registry):
     lifecycle_stage: Line | None = None
     owner_user_id: UserId
     tags: Tags = Field(default_factory=list)
-    version: Annotated[Line, Field(max_length=50)] = "1.0"
+    version: VersionText = "1.0"
     created_at: Annotated[datetime | None, Created()] = None
     last_updated: Annotated[datetime | None, Updated()] = None
     #: When the status changed last. It increases with every change, so it numbers them.

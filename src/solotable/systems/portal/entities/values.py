@@ -64,12 +64,16 @@ def _not_any(name: str) -> str:
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.@+-]+$")]
 ContentId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
 Time = Annotated[datetime, BeforeValidator(parse_time)]
-Line = Annotated[str, BeforeValidator(clean_line), Field(min_length=1, max_length=200)]
-Text = Annotated[str, BeforeValidator(clean_value), Field(max_length=5000)]
+# Lengths stand before the cleaning: they are of the string, and messages count characters.
+Line = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean_line)]
+VersionText = Annotated[str, Field(min_length=1, max_length=50), BeforeValidator(clean_line)]
+Text = Annotated[str, Field(max_length=5000), BeforeValidator(clean_value)]
 #: Any characters: keys escape them (C3.4).
 ProductName = Annotated[
-    str, BeforeValidator(clean_line), Field(min_length=1, max_length=100), AfterValidator(_not_any)
+    str, Field(min_length=1, max_length=100), BeforeValidator(clean_line), AfterValidator(_not_any)
 ]
-Tag = Annotated[str, BeforeValidator(clean_line), Field(min_length=1, max_length=50)]
+#: `*` stands for every product.
+ProductFilter = Annotated[str, Field(min_length=1, max_length=100), BeforeValidator(clean_line)]
+Tag = Annotated[str, Field(min_length=1, max_length=50), BeforeValidator(clean_line)]
 #: At most 50, each once.
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), AfterValidator(_unique)]

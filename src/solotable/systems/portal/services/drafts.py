@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.portal.entities.values import (
     ExpiryPolicy,
     Line,
+    ProductFilter,
     ProductName,
     Tags,
     Text,
     Time,
     UserId,
+    VersionText,
 )
-
-VersionText = Annotated[Line, Field(max_length=50)]
 
 
 def utc_now() -> datetime:
@@ -85,6 +85,6 @@ class FileDetails(PortalInput):
 class SubscriptionDraft(PortalInput):
     """A new subscription; what is absent, or `*`, matches everything."""
 
-    product_suite: Annotated[Line, Field(max_length=100)] | None = None
-    product_concept: Annotated[Line, Field(max_length=100)] | None = None
+    product_suite: ProductFilter | None = None
+    product_concept: ProductFilter | None = None
     tags: Tags = Field(default_factory=list)
