@@ -41,11 +41,9 @@ def prepare(db: Database) -> tuple[Content, list[str]]:
     content = db.create(Content(title="Pricing", owner_user_id="ann", product_suite="Compass"))
     changes: list[Change] = ["approve", "deprecate", "approve"]
     for change in changes:
-        content, announcement = plan_change(content, change, datetime.now(UTC))
-        assert announcement is not None
+        planned = plan_change(content, change, datetime.now(UTC))
         with db.transaction() as tx:
-            content = tx.put(content)
-            tx.create(announcement)
+            content = planned.write(tx)
     return content, users
 
 
@@ -107,11 +105,9 @@ def test_ten_thousand_subscribers_are_notified_within_ten_seconds_of_a_core(tmp_
                 for number in range(first, first + 100):
                     tx.create(Subscription(user_id=f"user{number:05}", product_suite="Compass"))
         content = db.create(Content(title="Pricing", owner_user_id="ann", product_suite="Compass"))
-        changed, announcement = plan_change(content, "approve", datetime.now(UTC))
-        assert announcement is not None
+        planned = plan_change(content, "approve", datetime.now(UTC))
         with db.transaction() as tx:
-            tx.put(changed)
-            tx.create(announcement)
+            planned.write(tx)
         seen.clear()
         before = time.process_time()
         done = Announcer(db, FolderStorage(tmp_path)).run_once()

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from solotable import Database
+from solotable import Database, Table
+from solotable._protocol.requests import PutItem
 from solotable.systems.portal.entities.notifications import Announcement, Notification
 from solotable.systems.portal.entities.subscriptions import Downloader, Subscription
 from solotable.systems.portal.roles import Caller
+from solotable.systems.portal.services.drafts import ContentPatch
 from solotable.systems.portal.services.notifications.announcements import Announced, Announcer
-from solotable.systems.portal.tables import notifications
+from solotable.systems.portal.tables import notifications, subscriptions
 
-from .studio import ANN, BEN, EVA, VIC, Studio
+from .studio import ADA, ANN, BEN, EVA, VIC, Studio
 
 
 def follow(portal: Studio, count: int, **fields: Any) -> list[str]:
@@ -31,6 +33,18 @@ def notified(portal: Studio) -> list[str]:
     """Return the users of all notifications, in order."""
     items = portal.raw(notifications)
     return sorted(item["user_id"]["S"] for item in items if item["_type"] == {"S": "Notification"})
+
+
+def announcement_of(portal: Studio) -> Announcement:
+    """Return the only announcement that waits."""
+    (key,) = portal.blocking.all(Announcement.waiting())
+    return portal.blocking.require(Announcement, **dict(key))
+
+
+def write_raw(portal: Studio, table: Table, kind: str, **attributes: Any) -> None:
+    """Change attributes of the first item of an entity, as another program does."""
+    item = next(each for each in portal.raw(table) if each["_type"] == {"S": kind})
+    portal.engine.handle(PutItem(table=portal.prefix + table.name, item={**item, **attributes}))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +128,37 @@ def test_on_expiry_users_who_downloaded_in_the_last_thirty_days_are_notified_too
     assert notified(portal) == ["new", "vic", "vic"]
 
 
+@pytest.mark.parametrize("policy", ["soft_expire", "hard_expire"])
+@pytest.mark.parametrize("by_job", [True, False])
+def test_a_draft_that_expires_notifies_no_user(portal: Studio, policy: Any, by_job: bool) -> None:
+    portal.subscribe(VIC, product_suite="Compass")
+    made = portal.approved(product_suite="Compass", expiry_policy=policy)
+    portal.run(portal.lifecycle.deprecate(EVA, made.content_id))
+    portal.run(portal.lifecycle.expire(EVA, made.content_id))
+    portal.announce()
+    heard = portal.inbox_of(VIC)
+    assert len(heard) == 3
+    # Viewers see neither a new Draft nor one that was Approved before, which may have another title now.
+    portal.run(portal.lifecycle.reopen(ADA, made.content_id))
+    new = portal.draft(title="Secret", product_suite="Compass", expiry_policy=policy)
+    at = portal.now()
+    for each in (made, new):
+        patch = ContentPatch(title="Secret", expiry_date=at)
+        portal.run(portal.contents.update(ANN, each.content_id, patch))
+        portal.blocking.put(
+            Downloader(
+                content_id=each.content_id, user_id="vic", last_at=at, expires_at=at + timedelta(days=30)
+            )
+        )
+    if by_job:
+        assert portal.expire_due().expired == 2
+    else:
+        for each in (made, new):
+            portal.run(portal.lifecycle.expire(EVA, each.content_id))
+    assert portal.announce().notified == 0
+    assert portal.inbox_of(VIC) == heard
+
+
 def test_a_second_run_creates_nothing(portal: Studio) -> None:
     follow(portal, 3)
     portal.approved()
@@ -128,7 +173,7 @@ def test_a_second_run_creates_nothing(portal: Studio) -> None:
 def test_a_run_of_an_announcement_that_was_delivered_before_notifies_only_the_others(portal: Studio) -> None:
     users = follow(portal, 60)
     portal.approved()
-    (waiting,) = portal.blocking.all(Announcement.waiting())
+    waiting = announcement_of(portal)
     portal.announce()
     gone = portal.blocking.first(Notification.of_user(users[7]))
     assert gone is not None
@@ -162,7 +207,7 @@ def test_a_worker_that_fails_goes_on_behind_its_checkpoint(portal: Studio) -> No
     for done in (49, 98, 120):
         failed = Announcer(portal.blocking, portal.storage).run_once(progress=fail)
         assert (failed.announcements, failed.errors) == (0, 1)
-        (waiting,) = portal.blocking.all(Announcement.waiting())
+        waiting = announcement_of(portal)
         assert (waiting.notified, waiting.last_user) == (done, users[done - 1])
     assert portal.announce() == Announced(announcements=1)
     assert notified(portal) == users
@@ -193,6 +238,53 @@ def test_while_a_worker_holds_the_lease_another_one_does_nothing(portal: Studio)
     with portal.blocking.lease("announcements", table=notifications):
         assert portal.announce() == Announced()
     assert portal.announce().notified == 3
+
+
+@pytest.mark.parametrize("tags", [{"L": [{"S": "x" * 99}]}, {"L": [{"N": "5"}]}, {"S": "none"}])
+def test_an_invalid_subscription_of_another_program_stops_no_other_notification(
+    portal: Studio, tags: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    users = follow(portal, 120)
+    damaged = portal.raw(subscriptions)[0]["user_id"]["S"]
+    write_raw(portal, subscriptions, "Subscription", tags=tags)
+    portal.approved()
+    others = [user for user in users if user != damaged]
+    assert portal.announce() == Announced(announcements=1, notified=len(others))
+    assert notified(portal) == others
+    assert f"user '{damaged}' is not notified by an invalid Subscription" in caplog.text
+
+
+def test_an_invalid_downloader_of_another_program_stops_no_other_notification(portal: Studio) -> None:
+    made = portal.approved()
+    at = portal.now()
+    for user in ("ann", "ben", "vic"):
+        portal.blocking.put(
+            Downloader(
+                content_id=made.content_id, user_id=user, last_at=at, expires_at=at + timedelta(days=30)
+            )
+        )
+    write_raw(portal, subscriptions, "Downloader", last_at={"S": "yesterday"})
+    portal.run(portal.lifecycle.expire(EVA, made.content_id))
+    assert portal.announce() == Announced(announcements=2, notified=2)
+
+
+def test_an_announcement_that_cannot_be_read_stays_and_the_others_are_delivered(
+    portal: Studio, caplog: pytest.LogCaptureFixture
+) -> None:
+    portal.subscribe(VIC)
+    portal.approved(title="One")
+    write_raw(portal, notifications, "Announcement", title={"S": "x" * 300})
+    foreign = {"user_id": {"S": "announcement#queue"}, "created_at#notification_id": {"S": "x"}}
+    portal.engine.handle(PutItem(table=portal.prefix + notifications.name, item=foreign))
+    portal.pass_time(seconds=1)
+    portal.approved(title="Two")
+    announcer = Announcer(portal.blocking, portal.storage)
+    assert announcer.run_once() == Announced(announcements=1, notified=1, errors=1)
+    assert announcer.run_once() == Announced(errors=1)
+    assert [each.message for each in portal.inbox_of(VIC)] == ["Two"]
+    # The log has the traceback once, and a line for each run.
+    failures = [each for each in caplog.records if each.message.startswith("cannot announce approved")]
+    assert [each.exc_info is not None for each in failures] == [True, False]
 
 
 def test_announcements_are_delivered_in_their_order(portal: Studio) -> None:

@@ -13,9 +13,11 @@ import boto3
 import pytest
 from botocore.config import Config
 
+from solotable._protocol.requests import TransactWriteItems
 from solotable.errors import AlreadyExists, DeclarationError, NotFound, VersionConflict
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.content import Content
+from solotable.systems.portal.entities.notifications import FileRemoval
 from solotable.systems.portal.entities.subscriptions import Downloader
 from solotable.systems.portal.errors import Forbidden, IllegalTransition
 from solotable.systems.portal.roles import Caller
@@ -149,6 +151,44 @@ def test_a_file_that_is_replaced_is_removed(portal: Studio) -> None:
     portal.announce()
     assert portal.run(portal.storage.size(old)) is None
     assert portal.run(portal.storage.size(new)) == len(PDF)
+
+
+def test_a_file_that_will_be_removed_cannot_be_attached_again(portal: Studio) -> None:
+    made = portal.draft(expiry_policy="hard_expire")
+    first = attach(portal, made).s3_key
+    second = attach(portal, made).s3_key
+    with pytest.raises(InvalidInput, match="key: is of a file that was replaced or expired"):
+        attach(portal, made, key=first)
+    # The attached file can be attached again, with another name.
+    assert attach(portal, made, key=second, file_name="New.pdf").file_name == "New.pdf"
+    portal.announce()
+    with pytest.raises(InvalidInput, match="upload the file first"):
+        attach(portal, made, key=first)
+    portal.run(portal.lifecycle.expire(EVA, made.content_id))
+    portal.run(portal.lifecycle.reopen(ADA, made.content_id))
+    with pytest.raises(InvalidInput, match="key: is of a file that was replaced or expired"):
+        attach(portal, made, key=second)
+    third = attach(portal, made).s3_key
+    portal.announce()
+    assert third is not None
+    assert portal.run(portal.storage.size(third)) == len(PDF)
+
+
+def test_a_file_that_another_request_replaces_meanwhile_is_not_attached(portal: Studio) -> None:
+    made = portal.draft()
+    first = attach(portal, made).s3_key
+    ticket = presign(portal, made)
+    upload(portal, ticket.url, PDF)
+
+    def replace_beside() -> None:
+        found = portal.blocking.require(Content, content_id=made.content_id)
+        with portal.blocking.transaction() as tx:
+            tx.put(found.model_copy(update={"s3_key": ticket.key}))
+            tx.put(FileRemoval(s3_key=first or "", requested_at=portal.now()))
+
+    portal.watched.slip_in(TransactWriteItems, replace_beside)
+    with pytest.raises(VersionConflict):
+        attach(portal, made, key=first)
 
 
 def test_downloads_follow_the_status_and_the_role(portal: Studio) -> None:

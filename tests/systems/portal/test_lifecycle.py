@@ -10,7 +10,7 @@ from solotable._protocol.requests import TransactWriteItems
 from solotable.errors import NotFound, VersionConflict
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.content import Content
-from solotable.systems.portal.entities.notifications import Announcement
+from solotable.systems.portal.entities.notifications import Announcement, AnnouncementReference, FileRemoval
 from solotable.systems.portal.entities.values import STATUSES, Status
 from solotable.systems.portal.errors import Forbidden, IllegalTransition
 from solotable.systems.portal.roles import ROLES, Caller
@@ -45,7 +45,7 @@ def in_status(portal: Studio, status: Status) -> Content:
     return made
 
 
-def waiting(portal: Studio) -> list[Announcement]:
+def waiting(portal: Studio) -> list[AnnouncementReference]:
     return list(portal.blocking.all(Announcement.waiting()))
 
 
@@ -86,11 +86,9 @@ def test_two_approvals_at_the_same_time_make_one_change(portal: Studio) -> None:
     made = portal.draft()
 
     def approve_beside() -> None:
-        changed, announcement = plan_change(made, "approve", portal.now(), by="ada")
-        assert announcement is not None
+        planned = plan_change(made, "approve", portal.now(), by="ada")
         with portal.blocking.transaction() as tx:
-            tx.put(changed)
-            tx.create(announcement)
+            planned.write(tx)
 
     portal.watched.slip_in(TransactWriteItems, approve_beside)
     with pytest.raises(VersionConflict):
@@ -124,17 +122,19 @@ def test_c3_11_a_soft_expiry_hides_content_and_keeps_it(portal: Studio) -> None:
     with pytest.raises(NotFound):
         portal.run(portal.contents.get(VIC, made.content_id))
     assert portal.run(portal.contents.get(ADA, made.content_id)).status == "Expired"
-    (announcement,) = [each for each in waiting(portal) if each.kind == "expired"]
-    assert announcement.removed_file is None
+    assert [each.kind for each in waiting(portal)] == ["approved", "expired"]
+    assert list(portal.blocking.all(FileRemoval.waiting())) == []
 
 
 def test_c3_9_the_expiry_job_reads_only_what_is_due(portal: Studio) -> None:
-    now = portal.now()
+    now = portal.now() + timedelta(days=4)
     due = [
-        portal.draft(expiry_date=now),
-        portal.draft(expiry_date=now - timedelta(days=3)),
+        portal.approved(expiry_date=now),
+        portal.approved(expiry_date=now - timedelta(days=3)),
         portal.draft(expiry_date=now - timedelta(seconds=1)),
     ]
+    portal.announce()
+    portal.pass_time(days=4)
     portal.draft(expiry_date=now + timedelta(seconds=1))
     portal.draft()
     portal.sent()
@@ -142,10 +142,10 @@ def test_c3_9_the_expiry_job_reads_only_what_is_due(portal: Studio) -> None:
     assert portal.sent().count("Query") == 4
     for each in due:
         assert portal.run(portal.contents.get(ADA, each.content_id)).status == "Expired"
-    assert len(waiting(portal)) == 3
+    assert [each.kind for each in waiting(portal)] == ["expired", "expired"]
     # A second run finds nothing, and notifies no user again.
     assert portal.expire_due() == ExpiryReport()
-    assert len(waiting(portal)) == 3
+    assert len(waiting(portal)) == 2
 
 
 def test_the_expiry_job_repeats_a_change_that_an_edit_overtook(portal: Studio) -> None:

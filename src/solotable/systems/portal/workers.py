@@ -48,11 +48,14 @@ class Workers:
         self._storage = storage
         self._lock = threading.Lock()
         self._db: Database | None = None
+        self._announcer: Announcer | None = None
         self._indexer: Indexer | None = None
 
     def announce(self) -> None:
         """Deliver the messages that wait."""
-        Announcer(self._database(), self._storage).run_once()
+        if self._announcer is None:
+            self._announcer = Announcer(self._database(), self._storage)
+        self._announcer.run_once()
 
     def index(self) -> None:
         """Bring the search index up to date."""

@@ -1,10 +1,11 @@
-"""Notifications, how many are unread, and announcements that wait for delivery (S3.12 to S3.16).
+"""Notifications, how many are unread, and what waits for the worker (S3.12 to S3.16).
 
 - C3.7: an id ends with the time of its notification, so the id alone derives the sort key. A read by id is
   one GetItem, and two writers of one id write to one key.
 - The number of unread notifications of each day is an item, changed in the transaction of the notification.
   Both expire at the same moment, so the number stays exact without a job.
-- An announcement is written in the transaction of the status change. A worker delivers it.
+- An announcement is written in the transaction of the status change. A worker delivers it. The removal of
+  a file is written in the transaction that takes it from its content.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from solotable import TTL, Attr, Entity, Epoch, Key, Query, Version, pattern
 from solotable.systems.portal.tables import notifications
@@ -20,7 +21,7 @@ from solotable.systems.portal.tables import notifications
 from .values import ContentId, Line, ProductName, Tags, Text, Time, UserId
 
 NotificationType = Literal["info", "success", "warning", "error"]
-AnnouncementKind = Literal["approved", "deprecated", "expired", "deleted"]
+AnnouncementKind = Literal["approved", "deprecated", "expired"]
 #: How long a notification is kept, from the end of its day.
 RETENTION_DAYS = 90
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -114,14 +115,41 @@ class Announcement(Entity, table=notifications):
     product_suite: ProductName | None = None
     product_concept: ProductName | None = None
     tags: Tags = Field(default_factory=list)
-    #: The storage key of a file that goes with the content: hard expiry, and deletion.
-    removed_file: str | None = None
     last_user: str = ""
     notified: int = 0
     revision: Annotated[int, Version()] = 0
 
     @pattern
     @classmethod
-    def waiting(cls) -> Query[Self]:
+    def waiting(cls) -> Query[AnnouncementReference]:
         """The announcements that are not delivered, the oldest first."""
-        return cls.key.query()
+        return cls.key.query().select(AnnouncementReference)
+
+
+class AnnouncementReference(BaseModel):
+    """The key of an announcement: one that another program wrote wrongly does not hide the others."""
+
+    at: Time
+    content_id: str
+    kind: str
+
+
+class FileRemoval(Entity, table=notifications):
+    """A file that no content has any more, until the worker has removed it from the storage."""
+
+    key = Key("removal#queue", "{s3_key}")
+
+    s3_key: str
+    requested_at: Time
+
+    @pattern
+    @classmethod
+    def waiting(cls) -> Query[FileReference]:
+        """The files that are not removed."""
+        return cls.key.query().select(FileReference)
+
+
+class FileReference(BaseModel):
+    """The storage key of a file."""
+
+    s3_key: str

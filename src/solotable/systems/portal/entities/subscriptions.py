@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from pydantic import Field, computed_field
+from pydantic import BaseModel, Field, computed_field
 
 from solotable import TTL, Attr, Created, Entity, Key, Query, SoftDelete, new_id, pattern
 from solotable.systems.portal.tables import subscriptions
@@ -73,6 +73,13 @@ class Subscription(Entity, table=subscriptions):
         return cls.by_match.query(match_suite=match_suite, match_concept=match_concept)
 
 
+class SubscriptionReference(BaseModel):
+    """The key of a subscription."""
+
+    user_id: str
+    subscription_id: str
+
+
 class Downloader(Entity, table=subscriptions):
     """A user who downloaded content in the last 30 days, in the order of the users (3b)."""
 
@@ -88,3 +95,10 @@ class Downloader(Entity, table=subscriptions):
     def of_content(cls, content_id: str) -> Query[Self]:
         """Who downloaded content in the last 30 days."""
         return cls.key.query(content_id=content_id)
+
+
+class DownloaderReference(BaseModel):
+    """The key of a downloader."""
+
+    content_id: str
+    user_id: str

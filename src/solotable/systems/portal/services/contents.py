@@ -13,7 +13,7 @@ from typing import Any
 from solotable import AsyncDatabase, Page, Query, one_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.portal.entities.content import Content, ContentSummary
-from solotable.systems.portal.entities.notifications import Announcement
+from solotable.systems.portal.entities.notifications import FileRemoval
 from solotable.systems.portal.entities.values import STATUSES, Status
 from solotable.systems.portal.errors import Forbidden
 from solotable.systems.portal.roles import Caller
@@ -82,7 +82,7 @@ class Contents:
         return await self._put(found, patch.given(), revision)
 
     async def delete(self, caller: Caller, content_id: str, *, revision: int | None = None) -> None:
-        """Delete content; the worker of the announcements removes its file (Admin)."""
+        """Delete content; the worker removes its file (Admin)."""
         caller.require("Admin")
         found = await self._db.require(Content, content_id=content_id, consistent=True)
         expected = found.revision if revision is None else revision
@@ -90,19 +90,12 @@ class Contents:
             async with self._db.transaction() as tx:
                 tx.delete(Content, content_id=content_id, version=expected)
                 if found.s3_key is not None:
-                    tx.create(file_removal(found, found.s3_key, self._now()))
+                    tx.put(FileRemoval(s3_key=found.s3_key, requested_at=self._now()))
 
     async def _put(self, found: Content, changes: dict[str, Any], revision: int | None) -> Content:
         if revision is not None:
             changes["revision"] = revision
         return await self._db.put(found.model_copy(update=changes))
-
-
-def file_removal(content: Content, key: str, at: datetime) -> Announcement:
-    """Return the announcement that makes the worker remove a file, and notifies no user."""
-    return Announcement(
-        kind="deleted", content_id=content.content_id, at=at, title=content.title, removed_file=key
-    )
 
 
 def _select(suite: str | None, concept: str | None, owner: str | None) -> Query[ContentSummary] | None:

@@ -1,4 +1,4 @@
-"""The expiry job: content whose expiry date has passed becomes Expired, with an announcement.
+"""The expiry job: content whose expiry date has passed becomes Expired.
 
 It reads the index `by_expiry`, which has only content that can expire (C3.9). A second run finds nothing.
 """
@@ -37,7 +37,7 @@ class ExpiryReport(BaseModel):
 def expire_due(db: Database, now: datetime) -> ExpiryReport:
     """Expire all content that is due; an error of one leaves the others alone."""
     counts = {"scanned": 0, "expired": 0, "skipped": 0, "errors": 0}
-    for due in db.all(Content.due(now)):
+    for due in db.all(Content.due(now), unknown="skip"):
         counts["scanned"] += 1
         try:
             counts[_expire(db, due.content_id, now)] += 1
@@ -55,12 +55,10 @@ def _expire(db: Database, content_id: str, now: datetime) -> Literal["expired", 
             return "skipped"
         if found.expiry_date is None or found.expiry_date > now:
             return "skipped"
-        changed, announcement = plan_change(found, "expire", now)
-        assert announcement is not None
+        planned = plan_change(found, "expire", now)
         try:
             with unwrap_failure(), db.transaction() as tx:
-                tx.put(changed)
-                tx.create(announcement)
+                planned.write(tx)
         except VersionConflict:
             if attempt + 1 == _ATTEMPTS:
                 raise

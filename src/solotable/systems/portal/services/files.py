@@ -19,12 +19,12 @@ from solotable.errors import NotFound
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
 from solotable.systems.file_types import MB, RESOURCES, check_bytes, check_type
 from solotable.systems.portal.entities.content import Content
+from solotable.systems.portal.entities.notifications import FileRemoval
 from solotable.systems.portal.entities.subscriptions import DOWNLOADER_DAYS, Downloader
 from solotable.systems.portal.roles import Caller
 from solotable.systems.storage import Storage
 
 from .access import check_attachable, check_downloadable, check_visible
-from .contents import file_removal
 from .drafts import FileDetails, utc_now
 
 #: The contract of the public project says one hour; its code and we say five minutes.
@@ -108,6 +108,9 @@ class Files:
         details = validate(FileDetails, file_name=file_name, content_type=content_type)
         if not re.fullmatch(re.escape(_folder(content_id)) + r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
             raise InvalidInput("key: is not a key of this content; use the one that the upload returned.")
+        # Before the size: what is removed by now has none. A removal that comes later changes the revision.
+        if await self._db.get(FileRemoval, s3_key=key, consistent=True) is not None:
+            raise InvalidInput("key: is of a file that was replaced or expired; upload the file again.")
         size = await self._storage.size(key)
         if size is None:
             raise InvalidInput("key: the storage has no bytes under it; upload the file first.")
@@ -127,7 +130,7 @@ class Files:
             async with self._db.transaction() as tx:
                 stored = tx.put(found.model_copy(update=fields))
                 if found.s3_key is not None and found.s3_key != key:
-                    tx.create(file_removal(found, found.s3_key, self._now()))
+                    tx.put(FileRemoval(s3_key=found.s3_key, requested_at=self._now()))
         return stored
 
     async def download(self, caller: Caller, content_id: str) -> DownloadTicket:

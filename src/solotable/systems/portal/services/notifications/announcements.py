@@ -1,8 +1,9 @@
-"""The worker that delivers announcements: a notification for each recipient, exactly once.
+"""The worker: a notification for each recipient of an announcement, exactly once, and removals of files.
 
 One transaction writes the notifications of up to 49 users, their numbers of unread ones, and the checkpoint
 of the announcement under its version. So a worker that is killed repeats nothing, and of two workers one
-commits. A lease keeps the second one from trying. No request waits for the worker.
+commits. A lease keeps the second one from trying. No request waits for the worker. An announcement that
+cannot be read or delivered stays, and the others are delivered.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from solotable import Database, Lease
@@ -28,6 +31,9 @@ from solotable.systems.errors import first_error
 from solotable.systems.portal.entities.notifications import (
     Announcement,
     AnnouncementKind,
+    AnnouncementReference,
+    FileReference,
+    FileRemoval,
     Notification,
     NotificationType,
     UnreadCount,
@@ -53,63 +59,86 @@ _TEXTS: dict[AnnouncementKind, tuple[NotificationType, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """What a run delivered; `errors` is the number of announcements that stay for the next run."""
+    """What a run delivered; `errors` is the number of announcements and files that stay for the next run."""
 
     announcements: int = 0
     notified: int = 0
+    removed_files: int = 0
     errors: int = 0
 
 
 class Announcer:
-    """Delivers the announcements that wait."""
+    """Delivers the announcements that wait, and removes the files that no content has any more."""
 
     def __init__(self, db: Database, storage: Storage) -> None:
         self._db = db
         self._storage = storage
+        #: What failed before: a log has its traceback once.
+        self._failed: set[str] = set()
 
     def run_once(self, *, progress: Callable[[Announcement], None] | None = None) -> Announced:
         """Deliver what waits now, the oldest first; deliver nothing while another worker does.
 
         `progress` is called with the announcement after each transaction.
         """
-        waiting = list(self._db.all(Announcement.waiting().consistent()))
-        if not waiting:
+        waiting = list(self._db.all(Announcement.waiting().consistent(), unknown="skip"))
+        files = list(self._db.all(FileRemoval.waiting().consistent(), unknown="skip"))
+        if not waiting and not files:
             return Announced()
         try:
             with self._db.lease("announcements", seconds=_LEASE_SECONDS, table=notifications) as lease:
-                return self._deliver_all(waiting, _Steps(lease, progress))
+                return self._run_all(waiting, files, _Steps(lease, progress))
         except (LeaseHeld, LeaseLost):
             return Announced()
 
-    def _deliver_all(self, waiting: list[Announcement], steps: _Steps) -> Announced:
-        announcements = errors = 0
+    def _run_all(
+        self, waiting: list[AnnouncementReference], files: list[FileReference], steps: _Steps
+    ) -> Announced:
+        done: Counter[str] = Counter()
         for each in waiting:
-            steps.renew_in_time()
-            try:
-                self._deliver(each, steps)
-            except (VersionConflict, NotFound):
-                # A worker whose lease had ended delivered it; this one read it before.
-                continue
-            except (SolotableError, OSError) as error:
-                if isinstance(error, LeaseLost):
-                    raise
-                _log.exception("cannot announce %s of content %s", each.kind, each.content_id)
-                errors += 1
-                continue
-            announcements += 1
-        return Announced(announcements=announcements, notified=steps.notified, errors=errors)
+            subject = f"cannot announce {each.kind} of content {each.content_id}"
+            done[self._try("announcements", subject, steps, partial(self._deliver, each, steps))] += 1
+        for file in files:
+            subject = f"cannot remove the file {file.s3_key}"
+            done[self._try("removed_files", subject, steps, partial(self._remove, file))] += 1
+        return Announced(
+            announcements=done["announcements"],
+            notified=steps.notified,
+            removed_files=done["removed_files"],
+            errors=done["errors"],
+        )
 
-    def _deliver(self, announcement: Announcement, steps: _Steps) -> None:
-        """Notify the recipients behind the checkpoint, then remove the file and the announcement."""
-        if announcement.kind != "deleted":
-            users = recipients(self._db, announcement)
-            while chunk := list(islice(users, _USERS_AT_ONCE)):
-                steps.renew_in_time()
-                announcement, added = self._notify(announcement, chunk)
-                steps.report(announcement, added)
-        if announcement.removed_file is not None:
-            asyncio.run(self._storage.delete(announcement.removed_file))
+    def _try(self, name: str, subject: str, steps: _Steps, act: Callable[[], None]) -> str:
+        """Do one thing of the queue, and return under which name it counts."""
+        steps.renew_in_time()
+        try:
+            act()
+        except (VersionConflict, NotFound):
+            # A worker whose lease had ended delivered it; this one read it before.
+            return "overtaken"
+        except (SolotableError, OSError) as error:
+            if isinstance(error, LeaseLost):
+                raise
+            _log.error(subject, exc_info=None if subject in self._failed else error)
+            self._failed.add(subject)
+            return "errors"
+        self._failed.discard(subject)
+        return name
+
+    def _deliver(self, reference: AnnouncementReference, steps: _Steps) -> None:
+        """Notify the recipients behind the checkpoint, then delete the announcement."""
+        announcement = self._db.require(Announcement, **dict(reference), consistent=True)
+        users = recipients(self._db, announcement)
+        while chunk := list(islice(users, _USERS_AT_ONCE)):
+            steps.renew_in_time()
+            announcement, added = self._notify(announcement, chunk)
+            steps.report(announcement, added)
         self._db.delete(announcement)
+
+    def _remove(self, file: FileReference) -> None:
+        """Remove a file, then its removal: until then the key cannot be attached again."""
+        asyncio.run(self._storage.delete(file.s3_key))
+        self._db.delete(FileRemoval, s3_key=file.s3_key)
 
     def _notify(self, announcement: Announcement, users: list[NotifiedUser]) -> tuple[Announcement, int]:
         """Write the notifications of some users and the checkpoint behind them, all or nothing."""
