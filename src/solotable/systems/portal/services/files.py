@@ -108,7 +108,7 @@ class Files:
         details = validate(FileDetails, file_name=file_name, content_type=content_type)
         if not re.fullmatch(re.escape(_folder(content_id)) + r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
             raise InvalidInput("key: is not a key of this content; use the one that the upload returned.")
-        # Before the size: what is removed by now has none. A removal that comes later changes the revision.
+        # Before the size: a removed file has none. A removal that comes later changes the revision.
         if await self._db.get(FileRemoval, s3_key=key, consistent=True) is not None:
             raise InvalidInput("key: is of a file that was replaced or expired; upload the file again.")
         size = await self._storage.size(key)

@@ -1,4 +1,4 @@
-"""The worker: a notification for each recipient of an announcement, exactly once, and removals of files.
+"""The worker: it notifies each recipient of an announcement exactly once, and removes files.
 
 One transaction writes the notifications of up to 49 users, their numbers of unread ones, and the checkpoint
 of the announcement under its version. So a worker that is killed repeats nothing, and of two workers one
