@@ -79,9 +79,11 @@ class Page:
 class Browser:
     """A client with cookies, like a browser without scripts."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, address: str = "testclient") -> None:
         # Its own cookies, on the lifespan that another client runs.
-        self.client = TestClient(app, raise_server_exceptions=False, follow_redirects=True)
+        self.client = TestClient(
+            app, raise_server_exceptions=False, follow_redirects=True, client=(address, 50000)
+        )
 
     def sign_in(self, user: str, password: str = PASSWORD) -> Page:
         page = self.get("/sign-in")

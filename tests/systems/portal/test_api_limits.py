@@ -18,6 +18,7 @@ SMALL = [
     limit("telemetry", 4),
     limit("forms", 2),
     limit("sign_ins", 3),
+    limit("sign_in_totals", 6),
 ]
 
 
@@ -71,6 +72,21 @@ def test_guessing_a_password_ends_in_a_429_page(api: Api) -> None:
     assert statuses == [422, 422, 422, 429]
     right = Browser(api.app).sign_in("viewer")
     assert (right.status, "Too many requests" in right.text) == (429, True)
+
+
+def test_guesses_lock_neither_the_user_nor_the_other_users_of_an_address_out(api: Api) -> None:
+    guesser = "192.0.2.66"
+    for _ in range(10):
+        Browser(api.app, guesser).sign_in("viewer", "wrong wrong wrong")
+    assert Browser(api.app, "192.0.2.1").sign_in("viewer").title.startswith("Library")
+    assert Browser(api.app, guesser).sign_in("approver").title.startswith("Library")
+
+
+def test_guesses_from_many_addresses_and_of_many_accounts_have_a_limit_too(api: Api) -> None:
+    statuses = [Browser(api.app, f"192.0.2.{last}").sign_in("viewer", "wrong").status for last in range(7)]
+    assert statuses == [422] * 6 + [429]
+    statuses = [Browser(api.app, "192.0.2.99").sign_in(f"user{number}").status for number in range(7)]
+    assert statuses == [422] * 6 + [429]
 
 
 def test_forms_of_pages_have_a_limit_and_pages_do_not(api: Api) -> None:

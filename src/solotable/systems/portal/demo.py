@@ -114,6 +114,7 @@ _LIMITS: dict[LimitName, int] = {
     "telemetry": 5000,
     "forms": 500,
     "sign_ins": 50,
+    "sign_in_totals": 500,
 }
 _SECRET = b"the secret of a demo, not of yours"
 

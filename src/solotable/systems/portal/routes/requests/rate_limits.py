@@ -18,7 +18,7 @@ NAMESPACE = "portal"
 RESOURCE = "api"
 PERIOD_SECONDS = 15 * 60
 
-LimitName = Literal["reads", "writes", "telemetry", "forms", "sign_ins"]
+LimitName = Literal["reads", "writes", "telemetry", "forms", "sign_ins", "sign_in_totals"]
 
 
 def limit(name: LimitName, count: int) -> Limit:
@@ -26,14 +26,15 @@ def limit(name: LimitName, count: int) -> Limit:
     return Limit(name, count, count, PERIOD_SECONDS)
 
 
-#: Of each user; of each address and each account for `sign_ins`. `forms` are the forms of pages, where
-#: marking a message as read is a form too.
+#: Of each user. `forms` are the forms of pages, where marking a message as read is a form too. `sign_ins` are
+#: of one account from one address, `sign_in_totals` of each account and of each address.
 USER_LIMITS: tuple[Limit, ...] = (
     limit("reads", 100),
     limit("writes", 20),
     limit("telemetry", 200),
     limit("forms", 120),
     limit("sign_ins", 20),
+    limit("sign_in_totals", 200),
 )
 
 
@@ -50,9 +51,14 @@ async def take(request: Request, name: LimitName, subject: str) -> dict[str, str
 
 
 async def take_sign_in(request: Request, account: str) -> None:
-    """Take a token for an attempt to sign in: of the address, and of the account."""
-    await take(request, "sign_ins", f"ip:{by_address(request.scope)}")
-    await take(request, "sign_ins", f"account:{account}")
+    """Take a token for an attempt to sign in: of the account from the address, then of each of both.
+
+    A client that guesses ends at its first limit, and locks neither the user out nor others at its address.
+    """
+    address = by_address(request.scope)
+    await take(request, "sign_ins", f"{address}:account:{account}")
+    await take(request, "sign_in_totals", address)
+    await take(request, "sign_in_totals", f"account:{account}")
 
 
 async def take_for_user(request: Request, response: Response, name: LimitName, user_id: str) -> None:
