@@ -130,7 +130,7 @@ def test_on_expiry_users_who_downloaded_in_the_last_thirty_days_are_notified_too
 
 @pytest.mark.parametrize("policy", ["soft_expire", "hard_expire"])
 @pytest.mark.parametrize("by_job", [True, False])
-def test_a_draft_that_expires_notifies_no_user(portal: Studio, policy: Any, by_job: bool) -> None:
+def test_c3_11_a_draft_that_expires_notifies_no_user(portal: Studio, policy: Any, by_job: bool) -> None:
     portal.subscribe(VIC, product_suite="Compass")
     made = portal.approved(product_suite="Compass", expiry_policy=policy)
     portal.run(portal.lifecycle.deprecate(EVA, made.content_id))

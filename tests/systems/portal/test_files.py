@@ -153,7 +153,7 @@ def test_a_file_that_is_replaced_is_removed(portal: Studio) -> None:
     assert portal.run(portal.storage.size(new)) == len(PDF)
 
 
-def test_a_file_that_will_be_removed_cannot_be_attached_again(portal: Studio) -> None:
+def test_c3_11_a_file_that_will_be_removed_cannot_be_attached_again(portal: Studio) -> None:
     made = portal.draft(expiry_policy="hard_expire")
     first = attach(portal, made).s3_key
     second = attach(portal, made).s3_key

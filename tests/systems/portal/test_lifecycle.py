@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from solotable._protocol.requests import TransactWriteItems
+from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import NotFound, VersionConflict
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.content import Content
@@ -17,6 +17,7 @@ from solotable.systems.portal.roles import ROLES, Caller
 from solotable.systems.portal.services.drafts import ContentPatch
 from solotable.systems.portal.services.expiry import ExpiryReport
 from solotable.systems.portal.services.lifecycle import TRANSITIONS, Change, plan_change
+from solotable.systems.portal.tables import content_registry
 
 from .studio import ADA, ANN, EVA, VIC, Studio
 
@@ -160,6 +161,19 @@ def test_the_expiry_job_repeats_a_change_that_an_edit_overtook(portal: Studio) -
     assert portal.expire_due() == ExpiryReport(scanned=1, expired=1)
     found = portal.run(portal.contents.get(ADA, made.content_id))
     assert (found.title, found.status) == ("Edited", "Expired")
+
+
+def test_items_of_another_program_stop_no_other_expiry(portal: Studio) -> None:
+    damaged, made = [portal.draft(expiry_date=portal.now()) for _ in range(2)]
+    name = portal.prefix + content_registry.name
+    (item,) = [
+        each for each in portal.raw(content_registry) if each["content_id"] == {"S": damaged.content_id}
+    ]
+    portal.engine.handle(PutItem(table=name, item={**item, "title": {"S": "x" * 300}}))
+    foreign = {name: value for name, value in item.items() if name != "_type"}
+    portal.engine.handle(PutItem(table=name, item={**foreign, "content_id": {"S": "foreign"}}))
+    assert portal.expire_due() == ExpiryReport(scanned=2, expired=1, errors=1)
+    assert portal.run(portal.contents.get(ADA, made.content_id)).status == "Expired"
 
 
 def test_the_expiry_job_skips_content_whose_date_an_edit_moved(portal: Studio) -> None:
