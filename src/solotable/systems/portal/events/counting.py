@@ -5,6 +5,7 @@ No request waits for it. An event that expires is not taken off: numbers outlive
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal, NamedTuple, Unpack
@@ -30,6 +31,7 @@ VIEW, DOWNLOAD, SEARCH = "content_view", "content_download", "search"
 _COUNTED_AS = {VIEW: "views", DOWNLOAD: "downloads", SEARCH: "searches"}
 _LONGEST_TEXT = 100
 _EVENT = ActivityEvent.plan().tag_value
+_log = logging.getLogger("solotable.portal")
 
 
 class TotalsKey(NamedTuple):
@@ -41,23 +43,26 @@ class TotalsKey(NamedTuple):
 
 
 def is_event(record: Record) -> bool:
-    """Return whether a change of the table is a new event."""
+    """Return whether a change of the table is a new event. An invalid one is logged and not counted."""
     item = record.after
-    return record.kind == "inserted" and item is not None and item.get(events.internal_tag) == _EVENT
+    if record.kind != "inserted" or item is None or item.get(events.internal_tag) != _EVENT:
+        return False
+    try:
+        for row, _ in additions(record):
+            _entity(row)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, DataError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        _log.warning("event %s is invalid and is not counted: %s", record.sequence, problem)
+        return False
+    return True
 
 
 def additions(record: Record) -> Sequence[tuple[TotalsKey, dict[str, int]]]:
     """Return what one event adds to its day, its content, its user, and a search without a result."""
     item = record.after or {}
-    try:
-        day = date.fromisoformat(item[events.partition.name]["S"][:10])
-        name = item["event_name"]["S"]
-        user, content = _text(item, "user_id"), _text(item, "content_id")
-    except (KeyError, ValueError) as error:
-        raise DataError(
-            f"The event {record.sequence} cannot be read ({type(error).__name__}: {error}); events are not "
-            f"counted past it: find out which program wrote it."
-        ) from error
+    day = date.fromisoformat(item[events.partition.name]["S"][:10])
+    name = item["event_name"]["S"]
+    user, content = _text(item, "user_id"), _text(item, "content_id")
     amounts = {"events": 1, **({_COUNTED_AS[name]: 1} if name in _COUNTED_AS else {})}
     not_found = _empty_search(item) if name == SEARCH else None
     rows = [(TotalsKey("day", day), {**amounts, **({"empty_searches": 1} if not_found else {})})]

@@ -7,15 +7,19 @@ then continues from the stored checkpoint.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import TypeGuard
 
-from solotable import Changed, Changes, Checkpoint, Database
-from solotable.errors import DataError, FeedTrimmed
-from solotable.flow import scope_of
-from solotable.systems.portal.entities.content import Content, ContentSummary
-from solotable.systems.portal.entities.values import STATUSES
+from solotable import Checkpoint, Database
+from solotable.errors import DataError, FeedTrimmed, StoredDataError
+from solotable.flow import Item, Scope, decode_entity, run, scope_of
+from solotable.flow.feed import Feed, Record
+from solotable.systems.portal.entities.content import Content, ContentReference, ContentSummary
+from solotable.systems.portal.entities.values import STATUSES, Status
 from solotable.systems.portal.tables import content_registry
 
 from .port import Deletion, IndexBatch, IndexDamaged, SearchIndex
@@ -24,6 +28,10 @@ from .records import Document
 _MOST_CHANGES = 500
 #: How often an idle indexer stores that it has everything.
 _IDLE_SECONDS = 1.0
+#: An index stores versions as 64-bit integers.
+_LARGEST_VERSION = 2**63 - 1
+_CONTENT = Content.plan().tag_value
+_log = logging.getLogger("solotable.portal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +49,7 @@ class Indexer:
         self._db = db
         self._index = index
         self._clock = scope_of(db).clock
-        self._feed: Changes[Changed[Content]] | None = None
+        self._feed: Feed[Document | Deletion] | None = None
         #: The checkpoint that the feed and the index agree on, and when the index had everything.
         self._checkpoint: str | None = None
         self._caught_up_at = 0.0
@@ -53,7 +61,9 @@ class Indexer:
             try:
                 if self._feed is None:
                     rebuilt = self._open() or rebuilt
-                return IndexResult(changes=self._apply(), rebuilt=rebuilt)
+                result = IndexResult(changes=self._apply(), rebuilt=rebuilt)
+                self._index.prepare()
+                return result
             except IndexDamaged:
                 self._index.reset()
                 self._feed = None
@@ -81,8 +91,9 @@ class Indexer:
             since = Checkpoint.parse(stored)
         except DataError as error:
             raise IndexDamaged("The search index has an unreadable checkpoint.") from error
-        feed = self._db.changes(Content, since=since, table=content_registry, unknown="skip")
-        self._feed, self._checkpoint = feed, stored
+        scope = scope_of(self._db)
+        self._feed = Feed(scope, [content_registry], partial(changes_of, scope), since=since)
+        self._checkpoint = stored
         return rebuilt
 
     def _apply(self) -> int:
@@ -90,13 +101,8 @@ class Indexer:
         count = 0
         while self._feed is not None:
             begun = self._clock()
-            changes: list[Document | Deletion] = []
-            at_end = True
-            for change in self._feed:
-                changes.append(_change_of(change))
-                if len(changes) == _MOST_CHANGES:
-                    at_end = False
-                    break
+            changes = list(islice(self._changes(self._feed), _MOST_CHANGES))
+            at_end = len(changes) < _MOST_CHANGES
             if not changes and begun - self._caught_up_at < _IDLE_SECONDS:
                 return count
             if not self._write(changes, begun if at_end else None):
@@ -107,6 +113,11 @@ class Indexer:
                 self._caught_up_at = begun
                 return count
         return count
+
+    def _changes(self, feed: Feed[Document | Deletion]) -> Iterator[Document | Deletion]:
+        while run(feed.fill(), self._db):
+            while (change := feed.take()) is not None:
+                yield change
 
     def _write(self, changes: list[Document | Deletion], caught_up_at: float | None) -> bool:
         assert self._feed is not None
@@ -122,14 +133,32 @@ class Indexer:
     def _documents(self) -> Iterator[Document]:
         """Yield all content, by one query of each status and no scan."""
         for status in STATUSES:
-            for summary in self._db.all(Content.with_status(status)):
-                yield document_of(summary)
+            try:
+                for summary in self._db.all(Content.with_status(status), unknown="skip"):
+                    yield document_of(summary)
+            except DataError:
+                # An invalid item ends the query. A document that comes twice is stored once.
+                yield from self._valid_documents(status)
+
+    def _valid_documents(self, status: Status) -> Iterator[Document]:
+        """Yield the content of a status one by one; log and skip what is invalid."""
+        listed = Content.by_status.query(status=status).select(ContentReference)
+        for reference in self._db.all(listed, unknown="skip"):
+            try:
+                content = self._db.get(Content, content_id=reference.content_id)
+                document = None if content is None else document_of(content)
+            except DataError as error:
+                _log.warning("content %r is invalid and is not indexed: %s", reference.content_id, error)
+                continue
+            if document is not None:
+                yield document
 
 
 def document_of(content: Content | ContentSummary) -> Document:
-    """Return what search knows of content."""
+    """Return what search knows of content; raise StoredDataError for what this library does not write."""
     updated = content.last_updated
-    assert isinstance(updated, datetime), "stored content has a time"
+    if updated is None or not 0 <= content.revision <= _LARGEST_VERSION:
+        raise StoredDataError(f"Content {content.content_id!r} has no last_updated, or a wrong revision.")
     return Document(
         content_id=content.content_id,
         title=content.title,
@@ -145,8 +174,32 @@ def document_of(content: Content | ContentSummary) -> Document:
     )
 
 
-def _change_of(change: Changed[Content]) -> Document | Deletion:
-    if change.after is None:
-        removed = change.current
-        return Deletion(content_id=removed.content_id, version=removed.revision)
-    return document_of(change.after)
+def changes_of(scope: Scope, record: Record) -> Iterator[Document | Deletion]:
+    """Yield the change of a record. Content that is invalid is a deletion, and does not stop the index."""
+    if _is_content(record.after):
+        try:
+            content = decode_entity(scope, Content, record.after)
+            if content is not None:
+                yield document_of(content)
+                return
+        except DataError as error:
+            name = _content_id(record.after)
+            _log.warning("content %r is invalid and leaves the search index: %s", name, error)
+    elif not _is_content(record.before):
+        return
+    images = [each for each in (record.before, record.after) if each is not None]
+    yield Deletion(content_id=_content_id(images[0]), version=max(map(_revision, images)))
+
+
+def _is_content(item: Item | None) -> TypeGuard[Item]:
+    return item is not None and item.get(content_registry.internal_tag) == _CONTENT
+
+
+def _content_id(item: Item) -> str:
+    return str(item[content_registry.partition.name]["S"])
+
+
+def _revision(item: Item) -> int:
+    """Return the revision of an item that may be invalid; 0 if it has none."""
+    digits = str(item.get("revision", {}).get("N", ""))
+    return int(digits) if digits.isdecimal() and int(digits) <= _LARGEST_VERSION else 0

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from solotable.errors import DeclarationError
 from solotable.fork_safe import new_lock
 from solotable.systems.portal.search.port import IndexDamaged, SearchUnavailable
 
+from .ownership import check_owner, claim, discard
 from .schema import APPLICATION_ID, SCHEMA_VERSION, create, has_fts5, version_of
 
 _BUSY_SECONDS = 5.0
 _CACHE_KILOBYTES = 32 * 1024
-#: Where SQLite's header has the application id.
-_APPLICATION_ID_OFFSET = 68
 _MOST_IDLE = 8
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -55,7 +54,8 @@ class ConnectionPool:
         #: Identifies the file and the process that the idle connections belong to.
         self._opened: tuple[int, int] | None = None
         self._memory = None if path else _connect(None)
-        with translate_errors(), self.connection():
+        # A damaged file does not stop the program: searches are unavailable until the indexer has rebuilt it.
+        with suppress(SearchUnavailable), translate_errors(), self.connection():
             pass
 
     @contextmanager
@@ -85,7 +85,7 @@ class ConnectionPool:
                 self._memory = _connect(None)
             return
         self.close()
-        _remove(self._require_path())
+        discard(self._require_path())
         with self.connection():
             pass
 
@@ -110,7 +110,9 @@ class ConnectionPool:
                 self._idle.clear()
         database = _connect(path)
         found = _identity(path)
-        assert found is not None
+        if found is None:
+            database.close()
+            raise SearchUnavailable("The file of the search index was removed; try again in a moment.")
         with self._lock:
             self._opened = found
         return database, found
@@ -139,29 +141,30 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     """Open an index, create it if it is empty, and replace one of another version."""
     if path is None:
         return _ready(_open(":memory:"))
-    _check_owner(path)
+    check_owner(path)
     database = _open(str(path))
     try:
         if version_of(database) not in ((0, 0), (APPLICATION_ID, SCHEMA_VERSION)):
             database.close()
-            _remove(path)
+            discard(path)
             database = _open(str(path))
-        # First the tables: `_check_owner` reads the main file, and not what is still in the WAL.
+        # First the tables: `check_owner` reads the main file, and not what is still in the WAL.
         _ready(database)
         _use_wal(database)
-        return database
-    except sqlite3.DatabaseError as error:
+        claim(path)
+    except BaseException:
         database.close()
-        # A header that cannot be read: `_check_owner` found our mark in it.
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
-            raise
-        _remove(path)
-        return _connect(path)
+        raise
+    return database
 
 
 def _open(name: str) -> sqlite3.Connection:
     database = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    database.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+    try:
+        database.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
@@ -186,23 +189,3 @@ def _use_wal(database: sqlite3.Connection) -> None:
         # Another process is switching the file, which lasts.
         if not is_busy(error):
             raise
-
-
-def _check_owner(path: Path) -> None:
-    """Raise DeclarationError for a file that is not a search index."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(_APPLICATION_ID_OFFSET + 4)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return
-    mark = int.from_bytes(header[_APPLICATION_ID_OFFSET:], "big")
-    if header and mark != APPLICATION_ID:
-        raise DeclarationError(
-            f"{path} is not a search index of the portal; choose another path, or remove the file yourself."
-        )
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)

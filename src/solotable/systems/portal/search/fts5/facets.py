@@ -25,18 +25,25 @@ class FacetSets:
     """The bit sets of one state of the index."""
 
     change: int = -1
-    replaced: int = -1
+    #: The random state of the file that the sets were read from.
+    state: bytes = b""
     rows: int = 0
     bits: Bits = field(default_factory=lambda: {name: {} for name in FACETS})
 
     def current(self, database: sqlite3.Connection) -> FacetSets:
         """Return the sets of the state that the connection's transaction sees."""
-        change, replaced = database.execute("SELECT change, replaced FROM position").fetchone()
-        if change == self.change:
+        change, state = database.execute("SELECT change, state FROM position").fetchone()
+        if state == self.state:
             return self
-        if self.replaced != replaced or change < self.change:
-            return _load(database, change, replaced)
-        return self._advanced(database, change)
+        is_ancestor = database.execute(
+            "SELECT 1 FROM history WHERE change = ? AND state = ?", (self.change, self.state)
+        ).fetchone()
+        return self._advanced(database, change, state) if is_ancestor else _load(database, change, state)
+
+    def is_current(self, database: sqlite3.Connection) -> bool:
+        """Return whether the connection's transaction sees the state of the sets."""
+        (state,) = database.execute("SELECT state FROM position").fetchone()
+        return bool(state == self.state)
 
     def visible(self, database: sqlite3.Connection, query: SearchQuery) -> int:
         """Return the documents that the query's filters and its visibility let through."""
@@ -63,7 +70,7 @@ class FacetSets:
             counts["tags"] = _count_tags(database, found)
         return {name: top_values(values) for name, values in counts.items()}
 
-    def _advanced(self, database: sqlite3.Connection, change: int) -> FacetSets:
+    def _advanced(self, database: sqlite3.Connection, change: int, state: bytes) -> FacetSets:
         gone = bits_of(
             row for (row,) in database.execute("SELECT id FROM removal WHERE changed > ?", (self.change,))
         )
@@ -78,7 +85,7 @@ class FacetSets:
             for (tag,) in database.execute("SELECT tag FROM tag WHERE id = ?", (row,)):
                 if tag in bits["tags"] or self.rows < _RARE_TAG:
                     bits["tags"][tag] = bits["tags"].get(tag, 0) | 1 << row
-        return FacetSets(change=change, replaced=self.replaced, rows=self.rows + len(rows), bits=bits)
+        return FacetSets(change=change, state=state, rows=self.rows + len(rows), bits=bits)
 
 
 def bits_of(rows: Iterable[int]) -> int:
@@ -104,7 +111,7 @@ def matches_of(database: sqlite3.Connection, match: str) -> int:
     (listed,) = database.execute(
         "SELECT group_concat(rowid) FROM words WHERE words MATCH ?", (match,)
     ).fetchone()
-    return bits_of(map(int, listed.split(","))) if listed else 0
+    return _listed(listed) if listed else 0
 
 
 def rows_of(found: int) -> list[int]:
@@ -121,6 +128,11 @@ def rows_of(found: int) -> list[int]:
     return rows
 
 
+def _listed(rows: str) -> int:
+    """Return the set of row ids that SQLite joined to a text."""
+    return bits_of(map(int, rows.split(",")))
+
+
 def _tagged(database: sqlite3.Connection, tag: str) -> int:
     return bits_of(row for (row,) in database.execute("SELECT id FROM tag WHERE tag = ?", (tag,)))
 
@@ -132,19 +144,19 @@ def _union(sets: Iterable[int]) -> int:
     return found
 
 
-def _load(database: sqlite3.Connection, change: int, replaced: int) -> FacetSets:
+def _load(database: sqlite3.Connection, change: int, state: bytes) -> FacetSets:
     (count,) = database.execute("SELECT count(*) FROM entry").fetchone()
-    listed: dict[str, dict[str, list[int]]] = {name: {} for name in FACETS}
-    for row, *values in database.execute("SELECT id, status, suite, concept, audience FROM entry"):
-        for name, value in zip(_COLUMNS, values, strict=True):
-            if value is not None:
-                listed[name].setdefault(value, []).append(row)
-    fewest = count // _RARE_TAG
-    frequent = database.execute("SELECT tag FROM tag GROUP BY tag HAVING count(*) >= ?", (fewest,)).fetchall()
-    for (tag,) in frequent:
-        listed["tags"][tag] = [row for (row,) in database.execute("SELECT id FROM tag WHERE tag = ?", (tag,))]
-    bits = {name: {value: bits_of(rows) for value, rows in sets.items()} for name, sets in listed.items()}
-    return FacetSets(change=change, replaced=replaced, rows=count, bits=bits)
+    bits: Bits = {}
+    for name in _COLUMNS:
+        grouped = database.execute(
+            f"SELECT {name}, group_concat(id) FROM entry WHERE {name} IS NOT NULL GROUP BY {name}"
+        )
+        bits[name] = {value: _listed(rows) for value, rows in grouped}
+    frequent = database.execute(
+        "SELECT tag, group_concat(id) FROM tag GROUP BY tag HAVING count(*) >= ?", (count // _RARE_TAG,)
+    )
+    bits["tags"] = {tag: _listed(rows) for tag, rows in frequent}
+    return FacetSets(change=change, state=state, rows=count, bits=bits)
 
 
 def _count_tags(database: sqlite3.Connection, found: int) -> dict[str, int]:

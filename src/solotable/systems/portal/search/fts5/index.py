@@ -10,11 +10,14 @@ checkpoint is rejected.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from solotable.cache import TTLCache
+from solotable.fork_safe import new_lock
 from solotable.systems.portal.search.port import Deletion, IndexBatch, IndexDamaged, SearchUnavailable
 from solotable.systems.portal.search.records import (
     FACETS,
@@ -39,6 +42,14 @@ from .writer import Writer, load_document
 #: Sets of matches, of 12 KB each among 100,000 documents.
 _REMEMBERED = 256
 _REMEMBERED_SECONDS = 300.0
+#: A search that meets a document which it must not show is repeated once.
+_SEARCHES = 2
+
+_log = logging.getLogger("solotable.portal")
+
+
+class _StaleSets(Exception):
+    """The sets led to a document that is missing, or that the caller may not see."""
 
 
 class Fts5Index:
@@ -47,7 +58,8 @@ class Fts5Index:
     def __init__(self, path: str | Path | None = None) -> None:
         self._pool = ConnectionPool(None if path is None else Path(path))
         self._facets = FacetSets()
-        self._remembered: TTLCache[tuple[int, str], int] = TTLCache(
+        self._updating = new_lock()
+        self._remembered: TTLCache[tuple[bytes, str], int] = TTLCache(
             ttl_seconds=_REMEMBERED_SECONDS, max_size=_REMEMBERED
         )
 
@@ -64,28 +76,22 @@ class Fts5Index:
     def search(self, query: SearchQuery, *, after: Position | None = None, limit: int = 20) -> FoundPage:
         """Return the best visible matches behind a position; without a text, the newest first."""
         check_limit(limit)
-        with translate_errors(), self._pool.connection() as database:
-            database.execute("BEGIN")
-            (checkpoint,) = database.execute("SELECT checkpoint FROM position").fetchone()
-            if checkpoint is None:
-                raise SearchUnavailable("The search index is being built; try again in a moment.")
-            if query.has_text and not query.words:
-                return FoundPage(hits=(), total=0, facets={name: {} for name in FACETS})
-            facets = self._facets = self._facets.current(database)
-            visible = facets.visible(database, query)
-            match = match_of(query.words) if query.words else None
-            if match is None:
-                found, rows = visible, newest(database, visible, after, limit + 1)
-            else:
-                found = self._matches(database, facets.change, match) & visible
-                titles = self._matches(database, facets.change, in_title(match)) & found
-                rows = ranked(database, match, (titles, found & ~titles), after, limit + 1)
-            return FoundPage(
-                hits=tuple(_hit(database, row, query) for row in rows[:limit]),
-                total=found.bit_count(),
-                facets=facets.count(database, found),
-                next=rows[limit - 1].position if len(rows) > limit else None,
-            )
+        with translate_errors():
+            for _ in range(_SEARCHES):
+                try:
+                    with self._pool.connection() as database:
+                        return self._search(database, query, after, limit)
+                except _StaleSets as stale:
+                    _log.error(
+                        "search sets do not match the stored documents (%s); loading them again", stale
+                    )
+                    self._forget()
+        raise SearchUnavailable("The search index does not match its documents; try again in a moment.")
+
+    def prepare(self) -> None:
+        """Bring the facet sets up to date, so that no search has to load them."""
+        with translate_errors(), self._pool.connection() as database, suppress(SearchUnavailable):
+            self._begin(database)
 
     def status(self) -> IndexStatus:
         """Return how far the index is; raise IndexDamaged if it must be rebuilt."""
@@ -107,16 +113,56 @@ class Fts5Index:
         """Remove the file, whatever state it is in, and create an empty index."""
         with translate_errors():
             self._pool.reset()
-        self._facets = FacetSets()
-        self._remembered.clear()
+        self._forget()
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
 
-    def _matches(self, database: sqlite3.Connection, change: int, match: str) -> int:
+    def _search(
+        self, database: sqlite3.Connection, query: SearchQuery, after: Position | None, limit: int
+    ) -> FoundPage:
+        facets = self._begin(database)
+        if query.has_text and not query.words:
+            return FoundPage(hits=(), total=0, facets={name: {} for name in FACETS})
+        visible = facets.visible(database, query)
+        match = match_of(query.words) if query.words else None
+        if match is None:
+            found, rows = visible, newest(database, visible, after, limit + 1)
+        else:
+            found = self._matches(database, facets.state, match) & visible
+            titles = self._matches(database, facets.state, in_title(match)) & found
+            rows = ranked(database, match, (titles, found & ~titles), after, limit + 1)
+        return FoundPage(
+            hits=tuple(_hit(database, row, query) for row in rows[:limit]),
+            total=found.bit_count(),
+            facets=facets.count(database, found),
+            next=rows[limit - 1].position if len(rows) > limit else None,
+        )
+
+    def _begin(self, database: sqlite3.Connection) -> FacetSets:
+        """Begin a transaction, and return the sets of the state that it sees."""
+        database.execute("BEGIN")
+        (checkpoint,) = database.execute("SELECT checkpoint FROM position").fetchone()
+        if checkpoint is None:
+            raise SearchUnavailable("The search index is being built; try again in a moment.")
+        facets = self._facets
+        if facets.is_current(database):
+            return facets
+        database.execute("ROLLBACK")
+        with self._updating:
+            # A new transaction: it sees what the thread before this one has loaded, or something newer.
+            database.execute("BEGIN")
+            self._facets = self._facets.current(database)
+            return self._facets
+
+    def _forget(self) -> None:
+        self._facets = FacetSets()
+        self._remembered.clear()
+
+    def _matches(self, database: sqlite3.Connection, state: bytes, match: str) -> int:
         """Return the rows that match, remembered until the index changes: for pages, and for common words."""
-        return self._remembered.load((change, match), lambda: matches_of(database, match))
+        return self._remembered.load((state, match), lambda: matches_of(database, match))
 
     def _commit(
         self,
@@ -150,8 +196,13 @@ class Fts5Index:
 
 
 def _hit(database: sqlite3.Connection, row: Row, query: SearchQuery) -> Hit:
-    (fields,) = database.execute("SELECT fields FROM document WHERE id = ?", (row.id,)).fetchone()
-    document = load_document(fields)
+    stored = database.execute("SELECT fields FROM document WHERE id = ?", (row.id,)).fetchone()
+    if stored is None:
+        raise _StaleSets(f"row {row.id} is missing")
+    document = load_document(stored[0])
+    # The sets have filtered it already. A defect in them must not show a document to the wrong user.
+    if document.status not in query.visible.statuses and document.owner != query.visible.owner:
+        raise _StaleSets(f"row {row.id} is not visible")
     if not query.words:
         summary = (Fragment(shorten(document.summary)),) if document.summary else ()
         return Hit(document=document, title=(Fragment(document.title),), summary=summary)

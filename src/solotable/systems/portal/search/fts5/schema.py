@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 
 #: Raise it with every change of the schema, of the tokenizer or of what is stored.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: "stsx": so that another program's file is never taken for an index, and never removed.
 APPLICATION_ID = 0x73747378
 
 # `entry` is narrow, because searches read many of them; `document` is read for the hits of one page only.
-# `changed` numbers the writes, so that a process can bring what it remembers up to date (see `facets`). The
-# first number is random: what a process remembers of a file does not pass for that of the next one.
+# `changed` numbers the writes, so that a process can bring what it remembers up to date (see `facets`). Each
+# write also has a random state. What a process remembers of a file that was deleted, or replaced by an older
+# copy, has a state that the new file does not have.
 _SCHEMA = """
 CREATE TABLE document (
     id INTEGER PRIMARY KEY,
@@ -43,9 +44,10 @@ CREATE TABLE position (
     checkpoint TEXT,
     caught_up_at REAL,
     change INTEGER NOT NULL,
-    replaced INTEGER NOT NULL
+    state BLOB NOT NULL
 );
-INSERT INTO position VALUES (1, NULL, NULL, abs(random() >> 24), 0);
+INSERT INTO position VALUES (1, NULL, NULL, 0, randomblob(16));
+CREATE TABLE history (change INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, tags, summary,
     content = 'document', content_rowid = 'id',

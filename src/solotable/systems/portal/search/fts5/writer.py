@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -13,6 +14,8 @@ from solotable.systems.portal.search.records import Document, printable
 
 #: Between the tags of a document: a separator for the tokenizer.
 _TAG_SEPARATOR = "\n"
+#: The writes whose states and removals a file keeps. A process that is further behind loads its sets again.
+_KEPT_CHANGES = 1_000
 
 
 class Writer:
@@ -38,16 +41,25 @@ class Writer:
     def clear(self) -> None:
         """Remove all documents."""
         self._database.execute("INSERT INTO words (words) VALUES ('delete-all')")
-        for table in ("document", "entry", "tag", "removal"):
+        for table in ("document", "entry", "tag", "removal", "history"):
             self._database.execute(f"DELETE FROM {table}")
-        self._database.execute("UPDATE position SET replaced = ?", (self._change,))
 
     def move_checkpoint(self, checkpoint: str, caught_up_at: float | None, *, has_changes: bool) -> None:
         """Store the checkpoint, and the time up to which the index has all changes if it is known."""
         self._database.execute(
-            "UPDATE position SET checkpoint = ?, caught_up_at = coalesce(?, caught_up_at), change = ?",
-            (checkpoint, caught_up_at, self._change if has_changes else self._change - 1),
+            "UPDATE position SET checkpoint = ?, caught_up_at = coalesce(?, caught_up_at)",
+            (checkpoint, caught_up_at),
         )
+        if has_changes:
+            self._change_state()
+
+    def _change_state(self) -> None:
+        state = secrets.token_bytes(16)
+        self._database.execute("UPDATE position SET change = ?, state = ?", (self._change, state))
+        self._database.execute("INSERT INTO history VALUES (?, ?)", (self._change, state))
+        oldest = self._change - _KEPT_CHANGES
+        self._database.execute("DELETE FROM history WHERE change <= ?", (oldest,))
+        self._database.execute("DELETE FROM removal WHERE changed <= ?", (oldest,))
 
     def _remove(self, row: int) -> None:
         # FTS5 with external content removes words by their old text.

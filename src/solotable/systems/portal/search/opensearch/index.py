@@ -115,6 +115,9 @@ class OpenSearchIndex:
             caught_up_at=state.caught_up_at,
         )
 
+    def prepare(self) -> None:
+        """Do nothing: OpenSearch has its own memory."""
+
     def reset(self) -> None:
         """Remove the checkpoint and the indexes behind the alias."""
         self._client.call("DELETE", self._state_path, parameters={"refresh": "true"})
