@@ -4,7 +4,8 @@ PYTHON ?= python3
 # Where `make conformance` runs the cases: engine (in process and through its server), server, local
 # (DynamoDB Local) or both.
 TARGET ?= both
-# The port of `make demo`, `make demo-limiter` and `make demo-surveys`; without it, each uses its default port.
+# The port of `make demo`, `make demo-limiter`, `make demo-surveys` and `make demo-portal`; without it, each uses
+# its default port.
 PORT ?=
 UV_VERSION := 0.13.7
 
@@ -28,7 +29,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check torture conformance bench demo demo-limiter demo-surveys tour fmt lock clean
+.PHONY: help setup test check torture conformance bench demo demo-limiter demo-surveys demo-portal tour fmt lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -67,6 +68,9 @@ demo-limiter: $(RUNNABLE) ## Serve a rate-limited chat API on http://127.0.0.1:8
 
 demo-surveys: $(RUNNABLE) ## Serve building surveys on http://127.0.0.1:8082 (PORT=...); Ctrl-C stops it.
 	$(BIN)/python -m solotable.systems.surveys.demo $(if $(PORT),--port $(PORT))
+
+demo-portal: $(RUNNABLE) ## Serve an enablement portal with pages on http://127.0.0.1:8083 (PORT=...); Ctrl-C stops it.
+	$(BIN)/python -m solotable.systems.portal.demo $(if $(PORT),--port $(PORT))
 
 tour: $(RUNNABLE) ## Run two examples in the terminal: the store, then the engine.
 	$(BIN)/python examples/surveys.py

@@ -16,7 +16,7 @@ from bench.limits import Verdict
 from bench.models import compare as models
 from bench.models import imports
 from bench.patterns import puts as patterns
-from bench.systems import cms, limiter, limiter_crowd
+from bench.systems import cms, limiter, limiter_crowd, portal
 from bench.systems.surveys import compare as surveys
 from bench.systems.surveys import granular_layout, old_layout, whole_survey, workload
 from bench.systems.surveys import tables as survey_tables
@@ -287,6 +287,17 @@ def run_surveys(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_portal(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """The portal's search in process, and how far its index is behind writes."""
+    count = portal.QUICK_DOCUMENTS if chosen.quick else portal.DOCUMENTS
+    print(f"the portal's search over {count:,} documents in process, pages of 20 with facets", flush=True)
+    figures = portal.measure(folder, quick=chosen.quick)
+    say(portal.table(figures))
+    verdicts = limits.portal_verdicts(figures)
+    keep(chosen, "portal", report.record("the portal's search, milliseconds", figures, verdicts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -304,6 +315,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "limiter": run_limiter,
     "crowd": run_crowd,
     "surveys": run_surveys,
+    "portal": run_portal,
 }
 
 

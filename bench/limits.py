@@ -37,6 +37,9 @@ CMS_SHARE_LIMIT = 0.5
 #: Surveys: what the written design claims beside the layout before, and times the engine's own Query.
 SURVEY_CLAIMS = {"cost": 0.40, "writes": 0.70, "queries": 0.50}
 WHOLE_SURVEY_LIMIT = 2.0
+#: Milliseconds of the portal's search, and seconds that its index may be behind.
+PORTAL_SEARCH_LIMIT = 50.0
+PORTAL_BEHIND_LIMIT = 2.0
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
@@ -296,6 +299,25 @@ def survey_verdicts(
         ratio = each["service"] / each["engine"]
         verdicts.append(_most(f"complete survey, {place}", ratio, WHOLE_SURVEY_LIMIT, "the engine's Query"))
     return verdicts
+
+
+def portal_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Compare the portal's search with its limits: p95 of all kinds, and the longest delay of the index."""
+    p95, behind = figures["searches"]["all"]["p95"], figures["behind"]["max"]
+    return [
+        _judge(
+            what=f"search, {figures['documents']:,} documents",
+            limit=f"p95 below {PORTAL_SEARCH_LIMIT:g} ms",
+            shown=f"{p95:.1f} ms",
+            good=p95 < PORTAL_SEARCH_LIMIT,
+        ),
+        _judge(
+            what="search, behind writes",
+            limit=f"at most {PORTAL_BEHIND_LIMIT:g} s",
+            shown=f"{behind:.2f} s",
+            good=behind <= PORTAL_BEHIND_LIMIT,
+        ),
+    ]
 
 
 def _most(what: str, ratio: float, limit: float, beside: str = "") -> Verdict:

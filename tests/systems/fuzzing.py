@@ -38,6 +38,7 @@ def fuzz(
     known: Mapping[str, str] | None,
     base_url: str = "http://acme.example",
     examples: int = 12,
+    errors_as: str = "application/problem+json",
 ) -> None:
     """Send requests that fit the document, or do not; with `known` half of them are about what is there."""
 
@@ -56,7 +57,7 @@ def fuzz(
         documented = case.operation.definition.raw["responses"]
         assert str(answer.status_code) in documented or answer.status_code in UNDOCUMENTED, answer.text
         if answer.status_code >= 400:
-            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.headers["content-type"] == errors_as
 
     asked()
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass
 class Harness:
-    """A system for one test, on a table of its own."""
+    """A system for one test, on tables of its own; `table` is the first of them."""
 
     table: Table
     engine: Engine
@@ -40,9 +40,12 @@ class Harness:
     blocking: Database
     journal: Journal
     watched: Watched
+    tables: tuple[Table, ...] = ()
 
     @classmethod
-    def opened(cls, table: Table, place: str, request: pytest.FixtureRequest) -> Iterator[Self]:
+    def opened(
+        cls, table: Table, place: str, request: pytest.FixtureRequest, *others: Table
+    ) -> Iterator[Self]:
         """Yield the system on an engine; fail a test in which anything scanned."""
         from solotable.engines import sqlite
 
@@ -53,7 +56,7 @@ class Harness:
         else:
             engine = request.getfixturevalue("wire_engine" if place == "server" else "local_engine")
         with asyncio.Runner() as runner:
-            made = cls._over(table, engine, clock, runner)
+            made = cls._over((table, *others), engine, clock, runner)
             try:
                 made.prepare()
                 made.journal.clear()
@@ -65,14 +68,15 @@ class Harness:
                     engine.close()
 
     @classmethod
-    def _over(cls, table: Table, engine: Engine, clock: Clock, runner: asyncio.Runner) -> Self:
+    def _over(cls, tables: tuple[Table, ...], engine: Engine, clock: Clock, runner: asyncio.Runner) -> Self:
         prefix = f"t{uuid.uuid4().hex[:12]}."
         recording = Watched(engine, sleep=lambda seconds: None)
         address = Url("sqlite", "test", settings={"prefix": prefix})
-        found = over(recording, [table], address, cursor_secrets=(SECRET,), clock=clock)
+        found = over(recording, tables, address, cursor_secrets=(SECRET,), clock=clock)
         scope = replace(found.scope, retries=Retries(random=lambda: 0.0))
         return cls(
-            table=table,
+            table=tables[0],
+            tables=tables,
             engine=engine,
             runner=runner,
             clock=clock,
@@ -102,12 +106,13 @@ class Harness:
     def now(self) -> datetime:
         return self.clock.at(0) + timedelta(seconds=self.clock.seconds - self.clock.at(0).timestamp())
 
-    def raw(self) -> list[Item]:
-        """Return every stored item, read without the store."""
+    def raw(self, table: Table | None = None) -> list[Item]:
+        """Return every stored item of a table, by default of the first, read without the store."""
         found: list[Item] = []
         start = None
+        name = self.prefix + (table or self.table).name
         while True:
-            page = self.engine.handle(Scan(table=self.prefix + self.table.name, start=start, consistent=True))
+            page = self.engine.handle(Scan(table=name, start=start, consistent=True))
             found += decode_items(page.items or ())
             start = page.last_key
             if not start:
@@ -141,5 +146,6 @@ class Harness:
     def close(self, *, drop: bool) -> None:
         self.runner.run(self.db.close())
         if drop:
-            name = self.prefix + self.table.name
-            self.engine.handle(Control(operation="DeleteTable", members={"TableName": name}))
+            for table in self.tables:
+                name = self.prefix + table.name
+                self.engine.handle(Control(operation="DeleteTable", members={"TableName": name}))

@@ -97,7 +97,7 @@ class TransactionWork:
                 ),
             ),
             plan,
-            ("update", given, _without_secrets(plan, changes), expected, condition),
+            ("update", given, self._for_token(plan, changes), expected, condition),
         )
 
     def upsert(  # noqa: PLR0913 - the kinds of change, each by name
@@ -134,7 +134,7 @@ class TransactionWork:
                 lambda ready: upsert.plan_upsert(self._scope, plan, key, ready),
             ),
             plan,
-            ("upsert", key, _without_secrets(plan, changes)),
+            ("upsert", key, self._for_token(plan, changes)),
         )
 
     def delete(
@@ -216,6 +216,10 @@ class TransactionWork:
         self._open().append(planner)
         self._arguments.append((None if plan is None else plan.tag, arguments))
         self._table = self._table or (None if plan is None else plan.table)
+
+    def _for_token(self, plan: Plan, changes: Changes) -> dict[str, Any]:
+        """Return the changes for the digest of the token; without one, nothing reads them."""
+        return {} if self._token is None else _without_secrets(plan, changes)
 
     def _caller_token(self) -> CallerToken | None:
         if self._token is None or not self._arguments:

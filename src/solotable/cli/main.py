@@ -61,6 +61,7 @@ SECTIONS = {
     },
     "Systems": {
         "limiter": "solotable.cli.limiter",
+        "portal": "solotable.cli.portal",
         "surveys": "solotable.cli.surveys",
     },
 }

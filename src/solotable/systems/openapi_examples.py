@@ -7,13 +7,18 @@ from typing import Any
 
 from fastapi import FastAPI
 
+_REQUEST_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
+
 
 def add_examples(
     app: FastAPI,
     examples: Mapping[str, Any],
     more: Callable[[dict[str, Any]], None] = lambda document: None,
 ) -> None:
-    """Add examples to an app's document; a page of a list has its row's. `more` changes the document too."""
+    """Add examples to an app's document; pages and envelopes have those of what they hold.
+
+    `more` changes the document too.
+    """
     make = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -31,6 +36,9 @@ def add_examples(
 
 def _example(name: str, examples: Mapping[str, Any]) -> Any:
     plain = name.removesuffix("-Input").removesuffix("-Output")
+    if plain.startswith("Envelope_"):
+        data = _example(plain.removeprefix("Envelope_").removesuffix("_"), examples)
+        return None if data is None else {"data": data, "request_id": _REQUEST_ID}
     if plain.startswith("Page_"):
         row = examples.get(plain.removeprefix("Page_").removesuffix("_"))
         return None if row is None else {"items": [row], "next_cursor": None}

@@ -18,6 +18,7 @@ from solotable.errors import DataError, DeclarationError, NotFound
 
 _HEAD_BYTES = 16
 _CHUNK_BYTES = 256 * 1024
+_SIGNATURE = "BucketStorage needs a client with Config(signature_version='s3v4')."
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -51,8 +52,11 @@ class Storage(Protocol):
     async def size(self, key: str) -> int | None:
         """Return the number of bytes; None without any."""
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
-        """Return a URL for the upload of exactly this type and size; None without URLs."""
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
+        """Return a URL for the upload of exactly this type and size; None without URLs.
+
+        With `once`, the client sends `If-None-Match: *`, and the upload replaces no bytes.
+        """
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
         """Return a URL for the download, valid for some seconds; None without URLs."""
@@ -100,7 +104,7 @@ class FolderStorage:
         except FileNotFoundError:
             return None
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
         """Return None: a folder has no URLs."""
         return None
 
@@ -146,7 +150,7 @@ class BucketStorage:
     def __init__(self, client: Any, bucket: str, *, prefix: str = "") -> None:
         # Older signatures leave out the length, so that an upload URL would accept any number of bytes.
         if client.meta.config.signature_version != "s3v4":
-            raise DeclarationError("BucketStorage needs a client with Config(signature_version='s3v4').")
+            raise DeclarationError(_SIGNATURE)
         self._client = client
         self._bucket = bucket
         self._prefix = prefix
@@ -192,9 +196,11 @@ class BucketStorage:
             raise
         return int(head["ContentLength"])
 
-    def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
+    def upload_url(self, key: str, *, mime: str, size: int, seconds: int, once: bool = False) -> str | None:
         """Sign a PUT of exactly this type and length."""
         parameters = {**self._object(key), "ContentType": mime, "ContentLength": size}
+        if once:
+            parameters["IfNoneMatch"] = "*"
         return self._sign("put_object", parameters, seconds)
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
@@ -205,6 +211,9 @@ class BucketStorage:
 
     def _sign(self, operation: str, parameters: dict[str, Any], seconds: int) -> str:
         url: str = self._client.generate_presigned_url(operation, Params=parameters, ExpiresIn=seconds)
+        # botocore signs URLs with version 2 unless version 4 was asked for, whatever its configuration says.
+        if "X-Amz-Signature=" not in url:
+            raise DeclarationError(_SIGNATURE)
         return url
 
     def _object(self, key: str) -> dict[str, Any]:

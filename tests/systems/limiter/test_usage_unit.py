@@ -19,6 +19,7 @@ from solotable._store.runner import run
 from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import DataError
+from solotable.systems.ledger import StreamShard
 from solotable.systems.limiter.admin.limits import Limit
 from solotable.systems.limiter.meters.token_bucket import TokenBucket
 from solotable.systems.limiter.table import limiter
@@ -26,7 +27,7 @@ from solotable.systems.limiter.usage import Usage, UsageRow, UsageSummary, Windo
 from solotable.systems.limiter.usage import windows as w
 from solotable.systems.limiter.usage.chart import chart
 from solotable.systems.limiter.usage.deltas import RowKey, fold, is_consumption
-from solotable.systems.limiter.usage.ledger import StreamShard, fill_transaction, write_usage
+from solotable.systems.limiter.usage.ledger import USAGE
 from solotable.urls import Url
 
 from .consuming import RULES, bucket_key, micros
@@ -229,7 +230,7 @@ def test_a_transaction_has_at_most_99_rows_and_its_mark() -> None:
     records = [record(n, None, image(DAY, f"user-{n}", consumed_rpm=1)) for n in range(1, 101)]
     sizes, at = [], 0
     while at < len(records):
-        rows, at = fill_transaction(records, at)
+        rows, at = USAGE.fill_transaction(records, at)
         sizes.append(len(rows))
     assert sizes == [99, 99, 99, 3]
     # Another hour of the same day would be the hundredth row.
@@ -237,14 +238,14 @@ def test_a_transaction_has_at_most_99_rows_and_its_mark() -> None:
         image(DAY, "user-1", consumed_rpm=1),
         image(DAY + timedelta(hours=1), "user-1", consumed_rpm=2),
     )
-    rows, end = fill_transaction([*records[:33], record(34, one, late)], 0)
+    rows, end = USAGE.fill_transaction([*records[:33], record(34, one, late)], 0)
     assert (len(rows), end) == (99, 33)
 
 
 def test_many_records_of_few_buckets_are_few_rows() -> None:
     images = [image(DAY, consumed_rpm=n) for n in range(1, 1002)]
     records = [record(n, images[n - 1], images[n]) for n in range(1, 1001)]
-    rows, end = fill_transaction(records, 0)
+    rows, end = USAGE.fill_transaction(records, 0)
     assert (end, len(rows)) == (1000, 3)
     assert rows[slot("hour", DAY)] == {"events": 1000, "tokens_rpm": 1000}
 
@@ -252,9 +253,9 @@ def test_many_records_of_few_buckets_are_few_rows() -> None:
 def test_an_update_of_a_row_stays_within_the_operators_that_dynamodb_takes() -> None:
     # Names of limits are whatever calls gave.
     records = [record(n, None, image(DAY, **{f"consumed_l{n}": 1})) for n in range(1, 151)]
-    rows, end = fill_transaction(records, 0)
+    rows, end = USAGE.fill_transaction(records, 0)
     assert (end, max(map(len, rows.values()))) == (99, 100)
-    assert fill_transaction(records, end)[1] == 150
+    assert USAGE.fill_transaction(records, end)[1] == 150
 
 
 buckets = st.tuples(st.sampled_from(["ann", "bob"]), st.sampled_from(["gpt", "api"]), st.integers(0, 1))
@@ -332,10 +333,10 @@ def test_c1_5_any_batching_and_any_redelivery_give_the_plain_sum(
             # A feed goes back as far as it likes, and never skips.
             start = max(0, behind - back)
             part = records[start : start + size]
-            done = run(write_usage(scope, place, part), engine)
+            done = run(USAGE.write(scope, place, part), engine)
             assert done.records + done.skipped == len(part)
             booked, behind = booked + done.records, max(behind, start + len(part))
-        booked += run(write_usage(scope, place, records[data.draw(st.integers(0, behind)) :]), engine).records
+        booked += run(USAGE.write(scope, place, records[data.draw(st.integers(0, behind)) :]), engine).records
         stored = engine.handle(Scan(table=scope.table(limiter), consistent=True))
         assert shown(list(decode_items(stored.items or ()))) == total
     assert booked == len(records)
@@ -346,7 +347,7 @@ def test_c1_5_a_mark_is_of_one_shard_of_one_stream() -> None:
     places = [StreamShard("stream/1", "s1"), StreamShard("stream/1", "s2"), StreamShard("stream/2", "s1")]
     with sqlite.open(sqlite.MEMORY, clock=CLOCK) as engine:
         scope = over(engine, [limiter], Url("sqlite", "test"), clock=CLOCK).scope.of_admin()
-        done = [run(write_usage(scope, place, records), engine).records for place in (*places, *places)]
+        done = [run(USAGE.write(scope, place, records), engine).records for place in (*places, *places)]
         stored = engine.handle(Scan(table=scope.table(limiter), consistent=True))
         found = shown(list(decode_items(stored.items or ())))
     assert done == [1, 1, 1, 0, 0, 0]

@@ -190,7 +190,8 @@ def _of_transaction(
 def detail_of(error: BaseException, problem_type: ProblemType) -> str | None:
     """Return the part of an error that a client may see, never a sent value; None for the type's detail."""
     if problem_type.show_message:
-        return str(error)
+        # The text of a service error begins with DynamoDB's code, which says nothing to a client.
+        return error.message if isinstance(error, errors.ServiceError) else str(error)
     if isinstance(error, errors.TransactionFailed) and error.failures:
         return detail_of(error.failures[0].error, problem_type)
     return error.public_message if isinstance(error, errors.DataError) and problem_type.status < 500 else None

@@ -4,8 +4,9 @@ Rows stay for 90 days (hours, days) and 400 days (months) after their window. Th
 the delay of the job, and are exact: nothing is counted twice or left out.
 """
 
+from solotable.systems.ledger import AggregateResult
+
 from .job import aggregate, aggregate_async
-from .ledger import AggregateResult
 from .report import LimitUsage, UsagePage, UsageSummary, usage, usage_summary
 from .rows import Usage, UsageRow
 from .windows import Window

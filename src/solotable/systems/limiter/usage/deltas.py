@@ -7,13 +7,14 @@ The first image of a bucket counts from zero (C1.11); a removal consumes nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from solotable.errors import DataError
 from solotable.flow import Item
 from solotable.flow.feed import Record
+from solotable.systems.ledger import add
 from solotable.systems.limiter.buckets.bucket import Bucket
 from solotable.systems.limiter.table import limiter
 
@@ -52,13 +53,6 @@ def fold(records: Iterable[Record]) -> Additions:
         for row, amounts in additions(record):
             add(total, row, amounts)
     return total
-
-
-def add(total: Additions, row: RowKey, amounts: Mapping[str, int]) -> None:
-    """Add amounts to the additions of a row."""
-    sums = total.setdefault(row, {})
-    for name, amount in amounts.items():
-        sums[name] = sums.get(name, 0) + amount
 
 
 def additions(record: Record) -> Sequence[tuple[RowKey, dict[str, int]]]:

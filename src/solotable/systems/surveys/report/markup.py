@@ -7,7 +7,7 @@ from datetime import date, datetime
 from html import escape
 from urllib.parse import urlsplit
 
-from solotable.systems.surveys.formats.texts import clean
+from solotable.systems.texts import clean
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),

@@ -1,0 +1,1 @@
+"""An enablement portal on four tables: content, notifications, subscriptions and events."""

@@ -1,0 +1,1 @@
+"""Activity events: recording, kept numbers for analytics, and exports."""

@@ -1,0 +1,1 @@
+"""E-mail of the portal: a port, SMTP, and digests of unread notifications."""

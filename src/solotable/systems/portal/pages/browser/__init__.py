@@ -1,0 +1,1 @@
+"""Between pages and browsers: templates, sessions, forms, uploads and error pages."""

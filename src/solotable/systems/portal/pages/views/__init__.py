@@ -1,0 +1,1 @@
+"""View models: what templates show, as records without behaviour."""

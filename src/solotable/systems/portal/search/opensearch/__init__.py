@@ -1,0 +1,5 @@
+"""Search for production, with OpenSearch."""
+
+from .index import OpenSearchIndex
+
+__all__ = ["OpenSearchIndex"]

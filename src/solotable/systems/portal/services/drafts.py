@@ -1,0 +1,90 @@
+"""Input of callers: new content and subscriptions, and patches that keep absent fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from solotable.systems.portal.entities.values import (
+    ExpiryPolicy,
+    Line,
+    ProductFilter,
+    ProductName,
+    Tags,
+    Text,
+    Time,
+    UserId,
+    VersionText,
+)
+
+
+def utc_now() -> datetime:
+    """Return the current time."""
+    return datetime.now(UTC)
+
+
+class PortalInput(BaseModel):
+    """Input of a caller: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def given(self) -> dict[str, Any]:
+        """Return the given fields."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class ContentDraft(PortalInput):
+    """New content. Its owner is the caller, its status Draft."""
+
+    title: Line
+    summary: Text = ""
+    product_suite: ProductName | None = None
+    product_concept: ProductName | None = None
+    audience_role: Line | None = None
+    lifecycle_stage: Line | None = None
+    tags: Tags = Field(default_factory=list)
+    version: VersionText = "1.0"
+    review_due_date: Time | None = None
+    effective_date: Time | None = None
+    expiry_date: Time | None = None
+    expiry_policy: ExpiryPolicy | None = None
+
+
+class ContentPatch(PortalInput):
+    """A change of content. None removes an optional field."""
+
+    title: Line = "-"
+    summary: Text = ""
+    product_suite: ProductName | None = None
+    product_concept: ProductName | None = None
+    audience_role: Line | None = None
+    lifecycle_stage: Line | None = None
+    tags: Tags = Field(default_factory=list)
+    version: VersionText = "1.0"
+    review_due_date: Time | None = None
+    effective_date: Time | None = None
+    expiry_date: Time | None = None
+    expiry_policy: ExpiryPolicy | None = None
+
+
+class OwnerPatch(PortalInput):
+    """Another owner of content."""
+
+    owner_user_id: UserId
+
+
+class FileDetails(PortalInput):
+    """The name and the type of an uploaded file."""
+
+    file_name: Line
+    content_type: str
+
+
+class SubscriptionDraft(PortalInput):
+    """A new subscription; what is absent, or `*`, matches everything."""
+
+    product_suite: ProductFilter | None = None
+    product_concept: ProductFilter | None = None
+    tags: Tags = Field(default_factory=list)

@@ -1,0 +1,1 @@
+"""The inbox of a user, and the worker that fills it."""
