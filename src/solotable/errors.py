@@ -22,6 +22,7 @@
     │   ├── FileLocked              another process has the write lock; `holder` is its id
     │   ├── FileReplaced            the file was removed or replaced while it was open
     │   └── Corrupt                 stored bytes do not match their checksum
+    ├── RecoveryError               a state of a table cannot be restored as asked
     ├── NotConfigured               the region or the credentials are missing, or the profile is unusable
     ├── TransportError              no reply was received and nothing was written: `retryable`
     │   └── OutcomeUnknown          a write was sent and no reply was received: it may have been executed
@@ -65,6 +66,7 @@ __all__ = [
     "NotUnique",
     "OutcomeUnknown",
     "ReadOnly",
+    "RecoveryError",
     "ServiceError",
     "SolotableError",
     "StorageFull",
@@ -263,6 +265,10 @@ class FileReplaced(EngineError):
 
 class Corrupt(EngineError):
     """Stored bytes do not match their checksum, or SQLite found the file damaged."""
+
+
+class RecoveryError(SolotableError):
+    """A state of a table cannot be restored as asked: the message says what can be."""
 
 
 class NotConfigured(SolotableError):

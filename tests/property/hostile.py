@@ -72,6 +72,11 @@ def opened() -> SqliteEngine:
     for number in range(2, 6):
         engine.call("PutItem", {"TableName": "Music", "Item": {**ITEM, "sk": {"N": str(number)}}})
     engine.call("PutItem", {"TableName": "Other", "Item": {"id": {"B": "AA=="}}})
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    engine.call(
+        "UpdateContinuousBackups", {"TableName": "Other", "PointInTimeRecoverySpecification": recovery}
+    )
+    engine.call("CreateBackup", {"TableName": "Other", "BackupName": "first"})
     return engine
 
 
@@ -93,6 +98,7 @@ def valid_requests(engine: SqliteEngine) -> list[tuple[str, Json]]:
         *_statements(),
         ("ExecuteStatement", {**page, "NextToken": token}),
         *_tables(arn),
+        *_backups(engine.call("ListBackups", {})["BackupSummaries"][0]["BackupArn"]),
         ("ListStreams", {"TableName": "Music", "Limit": 1}),
         ("DescribeStream", {"StreamArn": stream, "Limit": 10}),
         ("GetShardIterator", {**shard, "ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}),
@@ -398,6 +404,19 @@ def _tables(arn: str) -> Iterator[tuple[str, Json]]:
     yield "DescribeContinuousBackups", {"TableName": "Music"}
     recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
     yield "UpdateContinuousBackups", {"TableName": "Music", "PointInTimeRecoverySpecification": recovery}
+
+
+def _backups(arn: str) -> Iterator[tuple[str, Json]]:
+    yield "CreateBackup", {"TableName": "Music", "BackupName": "second"}
+    yield "DescribeBackup", {"BackupArn": arn}
+    yield "DeleteBackup", {"BackupArn": arn}
+    bounds = {"TimeRangeLowerBound": 0, "TimeRangeUpperBound": 4_000_000_000}
+    yield "ListBackups", {"TableName": "Other", "Limit": 1, "BackupType": "ALL", **bounds}
+    throughput = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    billing: Json = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": throughput}
+    yield "RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "Third", **billing}
+    times: Json = {"UseLatestRestorableTime": True, "GlobalSecondaryIndexOverride": []}
+    yield "RestoreTableToPointInTime", {"SourceTableName": "Other", "TargetTableName": "Fourth", **times}
 
 
 TEXTS = [

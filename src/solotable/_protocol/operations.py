@@ -17,13 +17,6 @@ WITHOUT_REPLY: Final = frozenset({"TagResource", "UntagResource"})
 #: Operations of AWS that solotable lacks; each is rejected by its name.
 UNSUPPORTED: Final = frozenset(
     {
-        # Backups
-        "CreateBackup",
-        "DeleteBackup",
-        "DescribeBackup",
-        "ListBackups",
-        "RestoreTableFromBackup",
-        "RestoreTableToPointInTime",
         # Exports, imports and bulk operations
         "CancelBulkOperation",
         "DescribeBulkOperation",

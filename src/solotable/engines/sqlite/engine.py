@@ -29,6 +29,7 @@ from .items.storage import Writer
 from .maintenance import index_backfill
 from .maintenance.ttl_sweeper import sweep
 from .operations import OPERATIONS
+from .recovery import targets
 from .tables.catalog import Catalog, Table
 
 ResultT = TypeVar("ResultT")
@@ -82,6 +83,7 @@ class SqliteEngine:
             if not read_only:
                 recount.repair(self)
                 index_backfill.resume_all(self)
+                targets.resume_all(self)
         except BaseException:
             # The caller does not get the engine, so it cannot close it.
             recount.stop(self)
@@ -198,7 +200,7 @@ class SqliteEngine:
         if cached is not None:
             return cached
         with self.database.read() as connection:
-            return self.catalog.table(connection, plain_name(name))
+            return self.catalog.ready_table(connection, plain_name(name))
 
     def schema(self, table_name: str, index: str | None = None) -> KeyNames:
         """Return the names of the key attributes of a table or of one of its indexes."""

@@ -32,7 +32,10 @@ def create_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
     name = members["TableName"]
 
     def run(connection: sqlite3.Connection) -> Table:
-        if Catalog().load(connection, name) is not None:
+        existing = Catalog().load(connection, name)
+        if existing is not None and not existing.is_ready:
+            raise ServiceError("ResourceInUseException", f"Table is being used: {name}")
+        if existing is not None:
             raise ServiceError("ResourceInUseException", f"Table already exists: {name}")
         now = engine.now_micros()
         definition = _definition(members, now)
