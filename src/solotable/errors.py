@@ -3,6 +3,7 @@
     SolotableError
     ├── DeclarationError            a schema, key or expression is invalid
     ├── DataError                   a value cannot be stored or queried; `public_message` is for clients
+    │   ├── DamagedExport           a file of an export does not match its manifest; `file` and `line`
     │   ├── ItemTooLarge            an item is over 400 KB; `largest` names its largest fields
     │   └── StoredDataError         a stored item does not fit its class
     │       ├── NewerSchemaVersion  a newer release wrote the item
@@ -49,6 +50,7 @@ __all__ = [
     "ConditionFailed",
     "Corrupt",
     "CursorRejected",
+    "DamagedExport",
     "DataError",
     "DeclarationError",
     "EngineError",
@@ -141,6 +143,15 @@ class DataError(SolotableError):
     def __init__(self, message: str, *, public_message: str | None = None) -> None:
         super().__init__(message)
         self.public_message = public_message
+
+
+class DamagedExport(DataError):
+    """A file of an export is damaged, missing or incomplete; `line` is None where the whole file is meant."""
+
+    def __init__(self, message: str, *, file: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
 
 
 class ItemTooLarge(DataError):
