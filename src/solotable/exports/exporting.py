@@ -52,7 +52,7 @@ def export_table(
 ) -> Exported:
     """Export a table to a location in AWS's format, DynamoDB JSON.
 
-    The embedded engine exports one snapshot while writers go on. Other engines are scanned with consistent
+    The embedded engine exports one snapshot while writers continue. Other engines are scanned with consistent
     reads, at most `rate` read units a second. A killed export leaves no summary, so readers reject it; run it
     again.
     """

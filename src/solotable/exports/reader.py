@@ -113,8 +113,8 @@ class Export:
 def open_export(location: Location) -> Export:
     """Open the export at a location: its own folder, or one above with a single finished export.
 
-    Raises DamagedExport if a manifest does not match its checksum, and DataError if there is no export, or
-    more than one to choose from.
+    Raises DamagedExport if a manifest does not match its checksum, and DataError if it finds none, or
+    several to choose from.
     """
     folder = _find(location)
     content = _read(location, _join(folder, manifests.SUMMARY))

@@ -141,9 +141,9 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
 ) -> int:
     """Import an export of a table into TABLE.
 
-    The export is one that AWS or `solotable export` made. TABLE is the exported table's name by default. All files are checked before the first item is written.
-    Items that the table already has are not written again, so an interrupted import can be repeated. Exits
-    with 1 if some items were not imported.
+    The export is one that AWS or `solotable export` made. TABLE is the exported table's name by default.
+    All files are checked before the first item is written. Items that the table already has are not written
+    again, so an interrupted import can be repeated. Exits with 1 if some items were not imported.
     """
     from solotable.exports import import_export, locate, open_export
 

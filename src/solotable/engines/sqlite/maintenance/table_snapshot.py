@@ -1,4 +1,4 @@
-"""Read a whole table in one snapshot, while writers go on."""
+"""Read a whole table in one snapshot, while writers continue."""
 
 from __future__ import annotations
 
