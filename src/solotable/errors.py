@@ -3,6 +3,7 @@
     SolotableError
     ├── DeclarationError            a schema, key or expression is invalid
     ├── DataError                   a value cannot be stored or queried; `public_message` is for clients
+    │   ├── DamagedBackup           a file of a shipped backup is damaged or missing; `file`
     │   ├── DamagedExport           a file of an export does not match its manifest; `file` and `line`
     │   ├── ItemTooLarge            an item is over 400 KB; `largest` names its largest fields
     │   └── StoredDataError         a stored item does not fit its class
@@ -50,6 +51,7 @@ __all__ = [
     "ConditionFailed",
     "Corrupt",
     "CursorRejected",
+    "DamagedBackup",
     "DamagedExport",
     "DataError",
     "DeclarationError",
@@ -143,6 +145,14 @@ class DataError(SolotableError):
     def __init__(self, message: str, *, public_message: str | None = None) -> None:
         super().__init__(message)
         self.public_message = public_message
+
+
+class DamagedBackup(DataError):
+    """A file of a shipped backup is damaged, missing or out of order."""
+
+    def __init__(self, message: str, *, file: str) -> None:
+        super().__init__(message)
+        self.file = file
 
 
 class DamagedExport(DataError):

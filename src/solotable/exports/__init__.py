@@ -16,9 +16,10 @@
 >>> engine.close()
 """
 
+from solotable.locations import FolderLocation, Location, S3Location, locate
+
 from .exporting import Exported, export_table
 from .importing import ImportProblem, ImportReport, import_export
-from .locations import FolderLocation, Location, S3Location, locate
 from .manifests import DataFile, ManifestSummary
 from .reader import Export, ExportedChange, Place, list_exports, open_export
 

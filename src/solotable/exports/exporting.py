@@ -19,8 +19,8 @@ from solotable._protocol.requests import Control, Scan
 from solotable._store.runner import run
 from solotable._values import Item, item_size
 from solotable.errors import DataError
+from solotable.locations import FolderLocation, Location
 
-from .locations import FolderLocation, Location
 from .manifests import ManifestSummary
 from .writer import FILE_BYTES, ExportedTable, ExportWriter
 

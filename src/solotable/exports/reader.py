@@ -18,9 +18,9 @@ from typing import IO, Any, cast
 from solotable._protocol.json_codec import loads
 from solotable._values import Item
 from solotable.errors import DamagedExport, DataError
+from solotable.locations import Location
 
 from . import manifests
-from .locations import Location
 from .manifests import DataFile, ManifestSummary
 from .writer import TABLE_FILE
 

@@ -15,9 +15,9 @@ from typing import IO, Any, cast
 
 from solotable._protocol.json_codec import dumps
 from solotable._values import Item
+from solotable.locations import Location
 
 from . import manifests
-from .locations import Location
 from .manifests import DataFile, ExportType, ManifestSummary, OutputView
 
 #: A data file ends after the item that exceeds this many bytes of JSON.

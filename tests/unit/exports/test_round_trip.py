@@ -17,7 +17,7 @@ from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.errors import DataError
 from solotable.exports import FolderLocation, export_table, import_export, list_exports, open_export
-from solotable.exports.locations import S3Location, checked, locate
+from solotable.locations import S3Location, checked, locate
 from tests.s3_server import new_bucket, s3_client
 from tests.unit.engines.sqlite.clocked import opened
 

@@ -1,4 +1,4 @@
-"""Where the files of an export are: a folder, or a bucket of S3 through a client of boto3.
+"""Where exports and shipped backups are: a folder, or a bucket of S3 through a client of boto3.
 
 A name is relative to its location. Names that leave the location are rejected, and links are not followed.
 """
@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 
 from solotable.errors import DataError
 
-#: What a file of an export may be called: no empty part, no part of dots only, no backslash.
+#: What a file may be called: no empty part, no part of dots only, no backslash.
 _PART = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9!_.*'() =-]+")
 #: How many bytes of an upload stay in memory.
 _SPOOLED_BYTES = 8 * 2**20
@@ -35,6 +35,10 @@ class Location(Protocol):
         """Return a context with a writable file, which exists under its name once the context ends."""
         ...
 
+    def delete(self, name: str) -> None:
+        """Delete a file; one that does not exist is not an error."""
+        ...
+
     def list(self, folder: str) -> Iterator[str]:
         """Yield the names of the files and folders directly in a folder."""
         ...
@@ -48,7 +52,7 @@ def locate(target: str | os.PathLike[str], *, client: Any = None) -> Location:
     text = os.fspath(target)
     if not text.startswith("s3://"):
         if "://" in text:
-            raise DataError(f"{text!r} is not a location of exports; pass a folder or s3://BUCKET/PREFIX.")
+            raise DataError(f"{text!r} is not a location; pass a folder or s3://BUCKET/PREFIX.")
         return FolderLocation(text)
     bucket, _, prefix = text.removeprefix("s3://").partition("/")
     if not bucket:
@@ -93,6 +97,16 @@ class FolderLocation:
             raise
         _sync(path.parent)
 
+    def delete(self, name: str) -> None:
+        """Delete a file, and folders that it leaves empty."""
+        path = self._path(name)
+        path.unlink(missing_ok=True)
+        for parent in path.parents[: len(checked(name)) - 1]:
+            try:
+                parent.rmdir()
+            except OSError:
+                return
+
     def list(self, folder: str) -> Iterator[str]:
         """Yield the names in a folder; none if the folder does not exist."""
         path = self._path(folder) if folder else self._root
@@ -136,6 +150,10 @@ class S3Location:
             file.seek(0)
             self._client.put_object(Bucket=self._bucket, Key=key, Body=file)
 
+    def delete(self, name: str) -> None:
+        """Delete an object."""
+        self._client.delete_object(Bucket=self._bucket, Key=self._key(name))
+
     def list(self, folder: str) -> Iterator[str]:
         """Yield the names directly below a folder."""
         prefix = self._key(folder) + "/" if folder else self._prefix
@@ -174,7 +192,7 @@ def checked(name: str) -> tuple[str, ...]:
     """Return the parts of a name, or raise DataError if it could leave its location."""
     parts = tuple(name.split("/"))
     if not all(_PART.fullmatch(part) for part in parts):
-        raise DataError(f"{name!r} is not the name of a file of an export.")
+        raise DataError(f"{name!r} is not the name of a file below a location.")
     return PurePosixPath(*parts).parts
 
 
