@@ -88,6 +88,7 @@ class Shipper:
         self._mark: LogPosition
         #: The last record that is stored; its position may be behind the mark while an upload fails.
         self._last: RecordHeader
+        self._page_size = 0
         self._segments = self._bytes = 0
         self._micros = 0
         #: Pages that are read but not stored yet.
@@ -176,6 +177,8 @@ class Shipper:
     def _start(self) -> None:
         if not layout.is_ours(self._reader, self._path):
             raise DataError(f"{self._path} is empty; pass a database file.")
+        # An empty log does not say it.
+        (self._page_size,) = self._reader.execute("PRAGMA page_size").fetchone()
         with self._file_lock:
             self._mark = self._begin()
             last = self._find_last()
@@ -334,7 +337,7 @@ class Shipper:
             frame=position.frame,
             checksum=position.checksum,
             pages=position.pages,
-            page_size=position.page_size,
+            page_size=self._page_size,
             complete=True,
             payload="",
             previous=previous,
