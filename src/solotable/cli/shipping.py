@@ -25,18 +25,14 @@ _PRUNE_SECONDS = 3_600.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-class Period(click.ParamType[float]):
-    """A period such as 90s, 15m, 24h or 35d, in seconds."""
-
-    name = "period"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds of a period."""
-        text = str(value)
-        number, unit = text[:-1], text[-1:]
-        if unit not in _UNITS or not number.isdigit() or not int(number):
-            self.fail(f"{text!r} is not a period; write a number and s, m, h or d, as in 35d.", param, ctx)
-        return timedelta(**{_UNITS[unit]: int(number)}).total_seconds()
+def parse_period(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    """Return the seconds of a period such as 90s, 15m, 24h or 35d."""
+    if text is None:
+        return None
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdigit() or not int(number):
+        raise click.BadParameter(f"{text!r} is not a period; write a number and s, m, h or d, as in 35d.")
+    return timedelta(**{_UNITS[unit]: int(number)}).total_seconds()
 
 
 _target = click.argument("target", metavar="FOLDER|s3://BUCKET/PREFIX")
@@ -46,12 +42,18 @@ _target = click.argument("target", metavar="FOLDER|s3://BUCKET/PREFIX")
 @click.argument("db", type=click.Path(dir_okay=False, path_type=Path))
 @_target
 @click.option(
-    "--interval", type=Period(), default="1s", show_default=True, help="How often to ship what was committed."
+    "--interval",
+    callback=parse_period,
+    default="1s",
+    show_default=True,
+    help="How often to ship what was committed.",
 )
 @click.option(
-    "--snapshot-every", type=Period(), default="1d", show_default=True, help="The age of a snapshot."
+    "--snapshot-every", callback=parse_period, default="1d", show_default=True, help="The age of a snapshot."
 )
-@click.option("--keep", type=Period(), help="Delete what no restore to a moment of this period needs.")
+@click.option(
+    "--keep", callback=parse_period, help="Delete what no restore to a moment of this period needs."
+)
 @click.option("--once", is_flag=True, help="Ship once and exit.")
 @json_option
 def ship(
@@ -166,7 +168,7 @@ def verify(target: str, at: str | None, as_json: bool) -> None:
 
 @click.command("prune", epilog="Example: solotable backup prune s3://backups/shop --keep 35d --dry-run")
 @_target
-@click.option("--keep", type=Period(), required=True, help="Keep every moment of this period.")
+@click.option("--keep", callback=parse_period, required=True, help="Keep every moment of this period.")
 @click.option("--dry-run", is_flag=True, help="Count what would be deleted; delete nothing.")
 @json_option
 def prune(target: str, keep: float, dry_run: bool, as_json: bool) -> None:
