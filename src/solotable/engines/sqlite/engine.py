@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -27,6 +28,7 @@ from .file.group_commit import Outcome
 from .file.presence import PresenceLock
 from .items.storage import Writer
 from .maintenance import index_backfill
+from .maintenance.table_snapshot import table_snapshot
 from .maintenance.ttl_sweeper import sweep
 from .operations import OPERATIONS
 from .recovery import targets
@@ -108,6 +110,7 @@ class SqliteEngine:
             short_reads=True,
             handle_together=self.handle_together,
             error_texts=self._error_texts,
+            table_snapshot=partial(table_snapshot, self),
         )
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
