@@ -43,6 +43,35 @@ class Location(Protocol):
         """Yield the names of the files and folders directly in a folder."""
         ...
 
+    def find(self, prefix: str) -> Iterator[str]:
+        """Yield the names of all files that begin with a prefix, in order."""
+        ...
+
+    def below(self, prefix: str) -> Location:
+        """Return the location of a folder."""
+        ...
+
+
+class Buckets(Protocol):
+    """The buckets that an engine exports to and imports from."""
+
+    #: Whether a file is written without a network.
+    is_local: bool
+
+    def open_bucket(self, name: str) -> Location:
+        """Return the location of a bucket; raise FileNotFoundError if it does not exist."""
+        ...
+
+
+def locate_buckets(target: str | os.PathLike[str], *, client: Any = None) -> Buckets:
+    """Return the buckets below a folder, or those of S3 for `s3://`."""
+    text = os.fspath(target)
+    if text.rstrip("/") == "s3:":
+        return S3Buckets(client or _default_client())
+    if "://" in text:
+        raise DataError(f"{text!r} does not hold buckets; pass a folder or s3://.")
+    return FolderBuckets(text)
+
 
 def locate(target: str | os.PathLike[str], *, client: Any = None) -> Location:
     """Return the location of a path, or of `s3://bucket/prefix`.
@@ -113,6 +142,23 @@ class FolderLocation:
         with suppress(FileNotFoundError, NotADirectoryError):
             yield from sorted(each.name for each in path.iterdir() if not each.name.startswith("."))
 
+    def below(self, prefix: str) -> FolderLocation:
+        """Return the location of a folder."""
+        name = prefix.strip("/")
+        return FolderLocation(self._path(name)) if name else self
+
+    def find(self, prefix: str) -> Iterator[str]:
+        """Yield the names that begin with a prefix; links and hidden files are left out."""
+        found = []
+        for folder, folders, files in os.walk(self._root):
+            folders[:] = [each for each in folders if not each.startswith(".")]
+            for each in files:
+                path = Path(folder, each)
+                name = path.relative_to(self._root).as_posix()
+                if name.startswith(prefix) and not each.startswith(".") and not path.is_symlink():
+                    found.append(name)
+        yield from sorted(found)
+
     def _path(self, name: str) -> Path:
         return self._root.joinpath(*checked(name))
 
@@ -165,8 +211,67 @@ class S3Location:
             names += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
             yield from sorted(name.removeprefix(prefix).rstrip("/") for name in names if name != prefix)
 
+    def below(self, prefix: str) -> S3Location:
+        """Return the location of a folder."""
+        name = prefix.strip("/")
+        return S3Location(self._client, self._bucket, prefix=self._key(name)) if name else self
+
+    def find(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the objects that begin with a prefix."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=self._prefix + prefix
+        )
+        for page in pages:
+            for each in page.get("Contents", ()):
+                # A console creates folders as empty objects.
+                if not each["Key"].endswith("/"):
+                    yield each["Key"].removeprefix(self._prefix)
+
     def _key(self, name: str) -> str:
         return self._prefix + "/".join(checked(name))
+
+
+class FolderBuckets:
+    """Buckets as folders directly below another folder; create a bucket with mkdir."""
+
+    is_local = True
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._root = Path(folder).absolute()
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def open_bucket(self, name: str) -> FolderLocation:
+        """Return the location of a bucket."""
+        path = self._root.joinpath(*checked(name)[:1])
+        if "/" in name or path.is_symlink() or not path.is_dir():
+            raise FileNotFoundError(str(path))
+        return FolderLocation(path)
+
+
+class S3Buckets:
+    """The buckets of S3, through a client of boto3."""
+
+    is_local = False
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __str__(self) -> str:
+        return "s3://"
+
+    def open_bucket(self, name: str) -> S3Location:
+        """Return the location of a bucket."""
+        from botocore.exceptions import ClientError
+
+        try:
+            self._client.head_bucket(Bucket=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in {*_MISSING, "NoSuchBucket"}:
+                raise FileNotFoundError(f"s3://{name}") from error
+            raise DataError(f"s3://{name} cannot be opened: {error}") from error
+        return S3Location(self._client, name)
 
 
 class _Body(io.RawIOBase):

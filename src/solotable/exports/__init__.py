@@ -16,12 +16,12 @@
 >>> engine.close()
 """
 
+from solotable._export_files.manifests import DataFile, ManifestSummary
+from solotable._export_files.reader import Export, ExportedChange, Place, list_exports, open_export
 from solotable.locations import FolderLocation, Location, S3Location, locate
 
 from .exporting import Exported, export_table
 from .importing import ImportProblem, ImportReport, import_export
-from .manifests import DataFile, ManifestSummary
-from .reader import Export, ExportedChange, Place, list_exports, open_export
 
 __all__ = [
     "DataFile",

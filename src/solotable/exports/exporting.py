@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from solotable._export_files.manifests import ManifestSummary
+from solotable._export_files.writer import FILE_BYTES, ExportedTable, ExportWriter
 from solotable._flows.jobs.backfill import Pace
 from solotable._flows.retry import Flow, Retries, Sleep, send
 from solotable._protocol.engine import Engine, TableSnapshot
@@ -20,9 +22,6 @@ from solotable._store.runner import run
 from solotable._values import Item, item_size
 from solotable.errors import DataError
 from solotable.locations import FolderLocation, Location
-
-from .manifests import ManifestSummary
-from .writer import FILE_BYTES, ExportedTable, ExportWriter
 
 #: Called with the items so far, and the items that the table has, if that is known.
 Progress = Callable[[int, int | None], None]

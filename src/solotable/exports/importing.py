@@ -16,6 +16,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
+from solotable._export_files.reader import Export, ExportedChange, Place
 from solotable._expressions.ast import Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._flows.retry import Flow, Retries
 from solotable._protocol.decode.requests import decode_request
@@ -31,8 +32,6 @@ from solotable.errors import (
     ServiceError,
     TransportError,
 )
-
-from .reader import Export, ExportedChange, Place
 
 #: What happens to an item whose key another item has: report it, keep the stored one, or replace it.
 OnConflict = Literal["error", "skip", "replace", "newer"]

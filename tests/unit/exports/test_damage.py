@@ -15,7 +15,7 @@ import pytest
 from solotable._values import Item
 from solotable.errors import DamagedExport, SolotableError
 from solotable.exports import FolderLocation, export_table, import_export, open_export
-from solotable.exports.reader import LONGEST_LINE
+from solotable._export_files.reader import LONGEST_LINE
 
 from .tables import all_items, exported, order, put, shop
 

@@ -16,6 +16,7 @@ from solotable._values.limits import (
 
 from .kinds import NAME_PATTERN, Constraint, Flag, ListOf, Real, Struct, Text, Unsupported, Whole
 from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
+from .transfers import make_transfers
 
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 _FLAG = Flag()
@@ -202,6 +203,19 @@ BACKUPS: Final[dict[str, Struct]] = {
         },
     ),
 }
+TRANSFERS: Final = make_transfers(
+    {
+        "AttributeDefinitions": ListOf(member=_DEFINITION, required=True),
+        "TableName": _INDEX,
+        "KeySchema": _KEY_SCHEMA,
+        **{
+            name: _TABLE_SETTINGS[name]
+            for name in ("BillingMode", "ProvisionedThroughput", "SSESpecification", "OnDemandThroughput")
+        },
+        "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
+        **_unsupported("VectorIndexes"),
+    }
+)
 
 
 def _of_table(java: str, **members: Constraint) -> Struct:
@@ -246,6 +260,7 @@ TABLES: Final[dict[str, Struct]] = {
         ),
     ),
     **BACKUPS,
+    **TRANSFERS,
     **POLICIES,
     **INSIGHTS,
 }

@@ -19,9 +19,9 @@ from solotable.cli.progress import progress
 from solotable.errors import TableNotFound
 
 if TYPE_CHECKING:
+    from solotable._export_files.reader import Export
     from solotable._protocol.engine import Engine
     from solotable.exports.importing import ImportReport
-    from solotable.exports.reader import Export
 
 #: The attribute with an item's type tag, unless the models name another.
 _TAG = "_type"

@@ -19,6 +19,7 @@ from solotable._protocol.engine import Capabilities, Pause, ReplyT
 from solotable._protocol.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.requests import Request
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
+from solotable.locations import Buckets
 
 from .counts import recount
 from .counts.pending_counts import PendingCounts
@@ -33,6 +34,7 @@ from .maintenance.ttl_sweeper import sweep
 from .operations import OPERATIONS
 from .recovery import targets
 from .tables.catalog import Catalog, Table
+from .transfers import jobs
 
 ResultT = TypeVar("ResultT")
 
@@ -51,10 +53,10 @@ class SqliteEngine:
     """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
 
     `clock` returns seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
-    `error_texts` is the year of AWS's error texts.
+    `error_texts` is the year of AWS's error texts. `buckets` holds exports and what imports read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # as many as `open` has
         self,
         path: str,
         *,
@@ -64,10 +66,12 @@ class SqliteEngine:
         clock: Callable[[], float] = time.time,
         connect: Connect = connect,
         error_texts: ErrorTexts = LATEST,
+        buckets: Buckets | None = None,
     ) -> None:
         if error_texts not in YEARS:
             raise DeclarationError(f"error_texts is {' or '.join(YEARS)}, got {error_texts!r}.")
         self._error_texts = error_texts
+        self.buckets = buckets
         self.database = Database(
             path,
             durability=durability,
@@ -83,6 +87,7 @@ class SqliteEngine:
         self.thread = _ThreadSettings()
         try:
             if not read_only:
+                jobs.fail_interrupted(self)
                 recount.repair(self)
                 index_backfill.resume_all(self)
                 targets.resume_all(self)
@@ -226,6 +231,7 @@ class SqliteEngine:
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
+        jobs.stop(self)
         recount.stop(self)
         self.pending_counts.close()
         self.database.close()

@@ -25,6 +25,8 @@ from .tables.delete_table import delete_table
 from .tables.describe_table import describe_table
 from .tables.list_tables import list_tables
 from .tables.update_table import update_table
+from .transfers.exports import describe_export, export_table_to_point_in_time, list_exports
+from .transfers.imports import describe_import, import_table, list_imports
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -39,15 +41,21 @@ CONTROL: dict[str, Callable[[SqliteEngine, dict[str, Any]], dict[str, Any]]] = {
     "DescribeContinuousBackups": describe_continuous_backups,
     "DescribeContributorInsights": describe_contributor_insights,
     "DescribeEndpoints": describe_endpoints,
+    "DescribeExport": describe_export,
+    "DescribeImport": describe_import,
     "DescribeLimits": describe_limits,
     "DescribeStream": describe_stream,
     "DescribeTable": describe_table,
     "DescribeTimeToLive": describe_time_to_live,
+    "ExportTableToPointInTime": export_table_to_point_in_time,
     "GetRecords": get_records,
     "GetResourcePolicy": get_resource_policy,
     "GetShardIterator": get_shard_iterator,
+    "ImportTable": import_table,
     "ListBackups": list_backups,
     "ListContributorInsights": list_contributor_insights,
+    "ListExports": list_exports,
+    "ListImports": list_imports,
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,

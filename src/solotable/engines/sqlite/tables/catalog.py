@@ -137,8 +137,8 @@ class Table:
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests reach the table: it is not a backup, and no restore still fills it."""
-        return "Copy" not in self.definition and "Backup" not in self.definition
+        """Whether requests reach the table: it is not a backup, and no restore or import still fills it."""
+        return self.definition.keys().isdisjoint(("Backup", "Copy", "Import"))
 
     @property
     def recoverable(self) -> bool:

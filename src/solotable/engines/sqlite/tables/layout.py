@@ -14,7 +14,10 @@ writer adds its deltas about once a second (`pending_counts`). `sessions` has th
 the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these three.
 
 `recovery` has the window of each table with continuous backups: which changes can be undone. A backup is a
-table whose name in the catalog is the backup's ARN. Layout 2 lacks both. `upgrade` adds what a file lacks.
+table whose name in the catalog is the backup's ARN. Layout 2 lacks both.
+
+`transfers` has the exports to and imports from buckets, as JSON. Layout 3 lacks it. `upgrade` adds what a
+file lacks.
 
 Items, index entries, definitions, changes and streams have checksums, because SQLite's pages have none.
 """
@@ -26,7 +29,7 @@ import sqlite3
 from solotable.errors import NotOurFile
 
 APPLICATION_ID = 0x501074B1
-VERSION = 3
+VERSION = 4
 PAGE_BYTES = 4096
 
 _LAYOUT = """
@@ -106,6 +109,13 @@ CREATE TABLE recovery (
     PRIMARY KEY (stream, first)
 ) WITHOUT ROWID;
 """
+_LAYOUT_4 = """
+CREATE TABLE transfers (
+    arn TEXT PRIMARY KEY,
+    record TEXT NOT NULL,
+    crc INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
@@ -138,6 +148,7 @@ def create(connection: sqlite3.Connection) -> None:
             _execute(connection, _LAYOUT)
             create_counts(connection)
             create_recovery(connection)
+            create_transfers(connection)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -156,6 +167,11 @@ def create_recovery(connection: sqlite3.Connection) -> None:
     """Create the table and the index that are new in layout 3."""
     connection.execute("DROP INDEX IF EXISTS changes_by_stream")
     _execute(connection, _LAYOUT_3)
+
+
+def create_transfers(connection: sqlite3.Connection) -> None:
+    """Create the table that is new in layout 4."""
+    _execute(connection, _LAYOUT_4)
 
 
 def _execute(connection: sqlite3.Connection, script: str) -> None:

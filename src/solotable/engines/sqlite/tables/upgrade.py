@@ -1,8 +1,9 @@
 """Upgrade a file of an older layout.
 
 From layout 1, count its items, and create expiry indexes for the backfill. From layout 2, open the windows of
-tables with continuous backups. The upgrade is one transaction: a killed process leaves the file unchanged,
-and of two processes only one upgrades. From layout 1, it reads every item once; from layout 2, every change.
+tables with continuous backups. From layout 3, create the table of exports and imports. The upgrade is one
+transaction: a killed process leaves the file unchanged, and of two processes only one upgrades. From
+layout 1, it reads every item once; from layout 2, every change.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         layout.create_counts(connection)
         for name in catalog.list_names(connection):
             _add_counts(connection, tables.table(connection, name))
-    layout.create_recovery(connection)
-    for name in catalog.list_names(connection):
-        definition = tables.table(connection, name).definition
-        if "PointInTimeRecovery" in definition:
-            windows.adopt(connection, definition)
+    if layout.layout_of(connection) < 3:
+        layout.create_recovery(connection)
+        for name in catalog.list_names(connection):
+            definition = tables.table(connection, name).definition
+            if "PointInTimeRecovery" in definition:
+                windows.adopt(connection, definition)
+    layout.create_transfers(connection)
     connection.execute(f"PRAGMA user_version = {layout.VERSION}")
 
 

@@ -242,7 +242,7 @@ def test_a_file_of_layout_2_with_continuous_backups_keeps_its_window(tmp_path: P
         put(engine, "2")
     file = sqlite3.connect(path)
     file.executescript(
-        "DROP TABLE recovery; DROP INDEX changes_by_stream; "
+        "DROP TABLE transfers; DROP TABLE recovery; DROP INDEX changes_by_stream; "
         "CREATE INDEX changes_by_stream ON changes (stream, sequence); PRAGMA user_version = 2"
     )
     file.close()
@@ -257,7 +257,7 @@ def test_a_table_that_is_read_only_and_old_still_describes_its_window(tmp_path: 
     path, clock = tmp_path / "old.db", Clock()
     enabled(clock, path).close()
     file = sqlite3.connect(path)
-    file.executescript("DROP TABLE recovery; PRAGMA user_version = 2")
+    file.executescript("DROP TABLE transfers; DROP TABLE recovery; PRAGMA user_version = 2")
     file.close()
     with SqliteEngine(str(path), read_only=True, clock=clock) as engine:
         assert window(engine) == (0, 0)

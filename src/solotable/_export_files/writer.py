@@ -65,13 +65,15 @@ class ExportWriter:
     type: ExportType = "FULL_EXPORT"
     view: OutputView | None = None
     file_bytes: int = FILE_BYTES
+    #: A new id without one.
+    export_id: str = ""
     items: int = 0
     size: int = 0
     _files: list[DataFile] = field(default_factory=list)
     _current: _OpenFile | None = None
 
     def __post_init__(self) -> None:
-        self.export_id = manifests.new_export_id(self.started)
+        self.export_id = self.export_id or manifests.new_export_id(self.started)
         self._folder = f"{manifests.ROOT}/{self.export_id}"
         is_full = self.type == "FULL_EXPORT"
         # AWS: the data files of all incremental exports of a prefix share one folder.
