@@ -60,6 +60,7 @@ SECTIONS = {
         "serve": "solotable.cli.server.serve",
         "doctor": "solotable.cli.server.doctor",
         "compact": "solotable.cli.server.compact",
+        "backup": "solotable.cli.backup",
     },
     "Systems": {
         "limiter": "solotable.cli.limiter",

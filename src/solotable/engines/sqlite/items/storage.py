@@ -24,6 +24,7 @@ from solotable.engines.sqlite.tables.windows import next_change_micros
 from solotable.errors import Corrupt
 
 from . import expiry_index
+from .change_rows import UNSTREAMED, change_checksum, image_digest
 from .keys import encode_index_key, has_index_key
 
 #: A row of a range: size, item, checksum, and key in the range. A row of an index also has the item's own
@@ -343,20 +344,17 @@ class Writer:
 
     def _record_change(self, table: Table, key: bytes, old: StoredItem | None, new: bytes | None) -> None:
         before = None if old is None else old.raw
+        stream, at_micros = table.stream or "", self.change_micros
         flags = self._by_service + table.change_flags
-        if new is not None and table.change_flags:
+        if new is not None and flags & UNSTREAMED:
             # Undoing a change needs the old image only. The new one is in the next change, or in the table.
             new = image_digest(new)
+        crc = change_checksum(stream, at_micros, flags, key, before, new)
         self.connection.execute(
             "INSERT INTO changes (stream, at_micros, by_service, key, old, new, crc) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (table.stream, self.change_micros, flags, key, before, new, change_checksum(before, new)),
+            (stream, at_micros, flags, key, before, new, crc),
         )
-
-
-def image_digest(raw: bytes) -> bytes:
-    """Return what a change has instead of the new image if no stream contains the change."""
-    return crc32(raw).to_bytes(4, "big")
 
 
 def _is_same(old: StoredItem, raw: bytes, new: Item) -> bool:
@@ -371,21 +369,6 @@ def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
         if one.get(name) != other.get(name):
             return False
     return True
-
-
-def change_checksum(old: bytes | None, new: bytes | None) -> int:
-    """Return the checksum of a change record."""
-    return crc32(new or b"", crc32(old or b""))
-
-
-def check_change(old: bytes | None, new: bytes | None, crc: int) -> None:
-    """Raise Corrupt if a change record does not match its checksum."""
-    try:
-        sound = change_checksum(old, new) == crc
-    except TypeError:
-        sound = False
-    if not sound:
-        raise Corrupt("A change record does not match its checksum; it was not returned.")
 
 
 def meter_write(

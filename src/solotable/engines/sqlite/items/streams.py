@@ -21,7 +21,7 @@ from solotable.engines.sqlite.tables.definitions import table_arn
 from solotable.engines.sqlite.tables.windows import DAY_MICROS, newest_sequence
 from solotable.errors import Corrupt
 
-from .storage import check_change
+from .change_rows import BY_SERVICE, COLUMNS, STREAMED_SQL, decode_change
 
 #: How long a stream contains a change.
 RETENTION_MICROS = DAY_MICROS
@@ -129,8 +129,8 @@ def read_records(
 ) -> Iterator[ChangeRecord]:
     """Yield the stream's changes from a sequence number on, with trimmed ones that are not deleted yet."""
     rows = connection.execute(
-        "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
-        "WHERE stream = ? AND by_service < 2 AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
+        f"SELECT {COLUMNS} FROM changes "
+        f"WHERE stream = ? AND {STREAMED_SQL} AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
         (
             stream.stream,
             max(start, stream.first),
@@ -138,17 +138,21 @@ def read_records(
             limit,
         ),
     )
-    for sequence, at_micros, by_service, old, new, crc in rows:
-        check_change(old, new, crc)
+    for row in rows:
+        change = decode_change(row)
         yield ChangeRecord(
-            sequence=sequence, at_micros=at_micros, by_service=bool(by_service & 1), old=old, new=new
+            sequence=change.sequence,
+            at_micros=change.at_micros,
+            by_service=bool(change.flags & BY_SERVICE),
+            old=change.old,
+            new=change.new,
         )
 
 
 def find_horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
     """Return the sequence number of the oldest change that may be read, or of the next one."""
     row = connection.execute(
-        "SELECT sequence FROM changes WHERE stream = ? AND by_service < 2 AND sequence >= ? "
+        f"SELECT sequence FROM changes WHERE stream = ? AND {STREAMED_SQL} AND sequence >= ? "
         "AND at_micros >= ? ORDER BY sequence LIMIT 1",
         (stream.stream, max(stream.first, stream.trimmed + 1), now_micros - RETENTION_MICROS),
     ).fetchone()

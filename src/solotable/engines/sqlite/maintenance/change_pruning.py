@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from solotable.engines.sqlite.items import streams
-from solotable.engines.sqlite.items.storage import change_checksum
+from solotable.engines.sqlite.items.change_rows import COVERED, STREAMED_SQL, change_checksum
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Definition
 from solotable.engines.sqlite.tables.windows import DAY_MICROS, Window
@@ -141,9 +141,9 @@ def _remove(engine: SqliteEngine, window: Window, step: _Step) -> Window:
     pruned = replace(window, pruned=step.last, pruned_micros=max(step.at_micros, window.pruned_micros))
     # A change that a stream contains stays for a day.
     streamed_micros = engine.now_micros() - streams.RETENTION_MICROS
-    condition = "stream = ? AND sequence > ? AND sequence <= ? AND (by_service >= 2 OR at_micros < ?)"
+    condition = "stream = ? AND sequence > ? AND sequence <= ? AND (by_service & 2 OR at_micros < ?)"
     if window.last is not None:
-        condition = "stream = ? AND sequence > ? AND sequence <= ? AND by_service >= 2 AND ? > 0"
+        condition = "stream = ? AND sequence > ? AND sequence <= ? AND by_service & 2 AND ? > 0"
     bounds = (window.stream, window.pruned, step.last, max(1, streamed_micros))
 
     def run(connection: sqlite3.Connection) -> None:
@@ -158,19 +158,27 @@ def _delete(connection: sqlite3.Connection, condition: str, bounds: tuple[object
     newest = windows.newest_sequence(connection)
     connection.execute(f"DELETE FROM changes WHERE {condition} AND sequence < ?", (*bounds, newest))
     # Keep the last change without its images: see `windows.newest_sequence`.
-    connection.execute(
-        f"UPDATE changes SET key = x'', old = NULL, new = NULL, crc = ? WHERE {condition} AND sequence = ?",
-        (change_checksum(None, None), *bounds, newest),
-    )
+    row = connection.execute(
+        f"SELECT stream, at_micros, by_service FROM changes WHERE {condition} AND sequence = ?",
+        (*bounds, newest),
+    ).fetchone()
+    if row is not None:
+        stream, at_micros, flags = row
+        flags |= COVERED
+        connection.execute(
+            "UPDATE changes SET by_service = ?, key = x'', old = NULL, new = NULL, crc = ? "
+            "WHERE sequence = ?",
+            (flags, change_checksum(stream, at_micros, flags, b"", None, None), newest),
+        )
 
 
 def _trim_streams(engine: SqliteEngine, recoverable: set[str]) -> None:
-    """Remove changes that were in a stream for a day; a window removes those of its own table."""
+    """Remove changes that were in a stream for a day; a window removes those of its table."""
     stream = ""
     while True:
         with engine.database.read() as connection:
             (following,) = connection.execute(
-                "SELECT min(stream) FROM changes WHERE by_service < 2 AND stream > ?", (stream,)
+                f"SELECT min(stream) FROM changes WHERE {STREAMED_SQL} AND stream > ?", (stream,)
             ).fetchone()
         if following is None:
             return
@@ -187,7 +195,7 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int, recovera
         window = windows.find(connection, stream) if recoverable else None
         rows = connection.execute(
             "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
-            "WHERE stream = ? AND by_service < 2 AND (? IS NULL OR sequence <= ?) ORDER BY sequence LIMIT ?",
+            f"WHERE stream = ? AND {STREAMED_SQL} AND (? IS NULL OR sequence <= ?) ORDER BY sequence LIMIT ?",
             (stream, *((None, None) if window is None else (1, window.pruned)), BATCH),
         ).fetchall()
         last = windows.newest_sequence(connection)
@@ -196,6 +204,6 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int, recovera
         return False
     bounds = (stream, old[-1][0])
     engine.database.write(
-        lambda connection: _delete(connection, "stream = ? AND by_service < 2 AND sequence <= ?", bounds)
+        lambda connection: _delete(connection, f"stream = ? AND {STREAMED_SQL} AND sequence <= ?", bounds)
     )
     return len(old) == BATCH

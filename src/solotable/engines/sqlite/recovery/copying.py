@@ -23,7 +23,7 @@ from solotable.errors import Corrupt, RecoveryError, TableNotFound
 
 from .positions import require_window
 from .scopes import Scope
-from .undo import ItemRow, UndoIndex, read_old_image
+from .undo import ItemRow, UndoIndex, check_file, read_old_image
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -57,6 +57,7 @@ def copy_items(
     """Copy until the source has no more items; return how many items this call has copied."""
     copied = 0
     pace = BatchPacer(engine.database)
+    check_file(source.engine)
     if source.undo is not None:
         source.undo.read_all(source.engine)
     start: bytes | None = _next_key(engine, target)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from solotable._protocol.json_codec import loads
 from solotable._values import Item
 from solotable._values.checksum import crc32
-from solotable.engines.sqlite.items.keys import check_key, encode_key
-from solotable.engines.sqlite.items.storage import check_change, find, image_digest
+from solotable.engines.sqlite.items.change_rows import BY_SERVICE, COLUMNS, Change, decode_change
+from solotable.engines.sqlite.items.keys import BEYOND, check_key, encode_index_key, encode_key
+from solotable.engines.sqlite.items.storage import find, read_chunks
+from solotable.engines.sqlite.maintenance.index_backfill import has_valid_index_key
 from solotable.engines.sqlite.tables import windows
-from solotable.engines.sqlite.tables.catalog import Table
+from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import Corrupt
 
@@ -43,42 +45,37 @@ def read_history(engine: SqliteEngine, name: str, key: Item) -> list[Version]:
         check_key(table, key)
         raw_key = encode_key(table.schema, key)
         rows = connection.execute(
-            "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
-            "WHERE sequence > ? AND stream = ? AND key = ? ORDER BY sequence",
+            f"SELECT {COLUMNS} FROM changes WHERE sequence > ? AND stream = ? AND key = ? ORDER BY sequence",
             (window.start, window.stream, raw_key),
         ).fetchall()
         stored = find(connection, table, raw_key)
     after = None if stored is None else stored.raw
     versions: list[Version] = []
-    for sequence, at_micros, by_service, old, new, crc in reversed(rows):
-        check_change(old, new, crc)
-        _check_new_image(table, sequence, by_service, new, after)
-        versions.append(_version(sequence, at_micros, by_service, after))
-        after = old
+    for row in reversed(rows):
+        change = decode_change(row)
+        _check_chain(table, change, None if after is None else crc32(after))
+        versions.append(_version(change.sequence, change.at_micros, change.flags, after))
+        after = change.old
     if after is not None:
         versions.append(_version(window.start, window.start_micros(0, 0), 0, after))
     return versions[::-1]
 
 
-def _version(sequence: int, at_micros: int, by_service: int, raw: bytes | None) -> Version:
+def _version(sequence: int, at_micros: int, flags: int, raw: bytes | None) -> Version:
     return Version(
         sequence=sequence,
         at_micros=at_micros,
-        by_service=bool(by_service & 1),
+        by_service=bool(flags & BY_SERVICE),
         item=None if raw is None else loads(raw),
     )
 
 
-def _check_new_image(
-    table: Table, sequence: int, by_service: int, new: bytes | None, expected: bytes | None
-) -> None:
+def _check_chain(table: Table, change: Change, digest: int | None) -> None:
     """Raise Corrupt if a change did not lead to the image that the next one has."""
-    if by_service >= 2:
-        matches = new == (None if expected is None else image_digest(expected))
-    else:
-        matches = new == expected
-    if not matches:
-        raise Corrupt(f"Change {sequence} of table {table.name} does not lead to the next state of its item.")
+    if not change.leads_to(digest):
+        raise Corrupt(
+            f"Change {change.sequence} of table {table.name} does not lead to the next state of its item."
+        )
 
 
 class Replay:
@@ -86,7 +83,7 @@ class Replay:
 
     def __init__(self, engine: SqliteEngine, name: str, sequence: int) -> None:
         self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._file.execute("CREATE TABLE state (key BLOB PRIMARY KEY, crc INTEGER, raw BLOB) WITHOUT ROWID")
+        self._file.execute("CREATE TABLE state (key BLOB PRIMARY KEY, crc INTEGER) WITHOUT ROWID")
         self.changes = 0
         with engine.database.snapshot() as connection:
             table = read_table(connection, name)
@@ -98,42 +95,34 @@ class Replay:
     def _load(self, connection: sqlite3.Connection, table: Table) -> None:
         rows = connection.execute(f"SELECT key, item FROM {table.items}")
         while found := rows.fetchmany(1_000):
-            # The images of items that do not change are not needed: a checksum is enough.
             self._file.executemany(
-                "INSERT INTO state VALUES (?, ?, NULL)", [(key, crc32(raw)) for key, raw in found]
+                "INSERT INTO state VALUES (?, ?)", [(key, crc32(raw)) for key, raw in found]
             )
 
     def _undo(self, connection: sqlite3.Connection, table: Table, sequence: int) -> None:
         before = windows.newest_sequence(connection) + 1
         while True:
             rows = connection.execute(
-                "SELECT sequence, by_service, key, old, new, crc FROM changes "
+                f"SELECT {COLUMNS} FROM changes "
                 "WHERE sequence > ? AND sequence < ? AND stream = ? ORDER BY sequence DESC LIMIT 1000",
                 (sequence, before, table.definition["TableId"]),
             ).fetchall()
             if not rows:
                 return
-            for number, by_service, key, old, new, crc in rows:
-                check_change(old, new, crc)
-                if old is None and new is None:
-                    continue
-                self._undo_one(table, number, by_service, key, old, new)
+            for row in rows:
+                change = decode_change(row)
+                if not change.is_empty:
+                    self._undo_one(table, change)
             before = rows[-1][0]
 
-    def _undo_one(
-        self, table: Table, number: int, by_service: int, key: bytes, old: bytes | None, new: bytes | None
-    ) -> None:
+    def _undo_one(self, table: Table, change: Change) -> None:
         self.changes += 1
-        row = self._file.execute("SELECT crc FROM state WHERE key = ?", (key,)).fetchone()
-        led_to = None if new is None else int.from_bytes(new, "big") if by_service >= 2 else crc32(new)
-        if led_to != (None if row is None else row[0]):
-            raise Corrupt(
-                f"Change {number} of table {table.name} does not lead to the next state of its item."
-            )
-        if old is None:
-            self._file.execute("DELETE FROM state WHERE key = ?", (key,))
+        row = self._file.execute("SELECT crc FROM state WHERE key = ?", (change.key,)).fetchone()
+        _check_chain(table, change, None if row is None else row[0])
+        if change.old is None:
+            self._file.execute("DELETE FROM state WHERE key = ?", (change.key,))
         else:
-            self._file.execute("INSERT OR REPLACE INTO state VALUES (?, ?, NULL)", (key, crc32(old)))
+            self._file.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (change.key, crc32(change.old)))
 
     def differences(self, engine: SqliteEngine, name: str) -> int:
         """Count the items of a table that differ from the state: missing, additional, or other."""
@@ -155,3 +144,25 @@ class Replay:
     def close(self) -> None:
         """Delete the temporary file."""
         self._file.close()
+
+
+def count_wrong_entries(connection: sqlite3.Connection, table: Table, index: Index) -> int:
+    """Read a table through an index, and count what does not match the items."""
+    expected = sum(
+        has_valid_index_key(index, loads(raw))
+        for (raw,) in connection.execute(f"SELECT item FROM {table.items}")
+    )
+    wrong = found = 0
+    for rows in read_chunks(connection, table, index, low=b"", high=BEYOND):
+        for _, raw, _, entry, key, _ in cast(list[tuple[int, bytes, int, bytes, bytes, int]], rows):
+            found += 1
+            item = loads(raw)
+            stored = find(connection, table, key)
+            is_right = (
+                stored is not None
+                and stored.item == item
+                and encode_key(table.schema, item) == key
+                and encode_index_key(index, item, key) == entry
+            )
+            wrong += not is_right
+    return wrong + abs(expected - found)

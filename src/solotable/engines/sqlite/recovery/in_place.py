@@ -27,7 +27,7 @@ from solotable.errors import RecoveryError
 
 from .positions import find_position, require_window
 from .scopes import Scope
-from .undo import ItemRow, UndoIndex, read_old_image
+from .undo import ItemRow, UndoIndex, check_file, read_old_image
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -137,6 +137,7 @@ def make_preview(
     counts = Counter[str]()
     shown: list[Difference] = []
     with _undo(preview.table_id, position.sequence) as undo:
+        check_file(engine)
         undo.read_all(engine)
         for keys in _steps(undo, table, scope, _PREVIEW_STEP, progress):
             with engine.database.snapshot() as connection:
@@ -166,6 +167,7 @@ def apply_preview(engine: SqliteEngine, preview: Preview, *, progress: StepProgr
         _undo(preview.table_id, preview.sequence) as undo,
         _undo(preview.table_id, preview.until) as since,
     ):
+        check_file(engine)
         undo.read_all(engine)
         for keys in _steps(undo, table, preview.scope, _APPLY_STEP, progress):
             since.read_all(engine)

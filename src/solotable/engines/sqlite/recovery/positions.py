@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from solotable.engines.sqlite.items.change_rows import COLUMNS, decode_change
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.engines.sqlite.tables.windows import Window
@@ -65,14 +66,14 @@ def at_time(connection: sqlite3.Connection, window: Window, micros: int) -> Posi
     while low < high:
         middle = (low + high + 1) // 2
         row = connection.execute(
-            "SELECT sequence, at_micros FROM changes WHERE sequence >= ? AND sequence <= ? "
-            "ORDER BY sequence LIMIT 1",
+            f"SELECT {COLUMNS} FROM changes WHERE sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT 1",
             (middle, high),
         ).fetchone()
-        if row is None or row[1] > micros:
+        change = None if row is None else decode_change(row)
+        if change is None or change.at_micros > micros:
             high = middle - 1
         else:
-            low = row[0]
+            low = change.sequence
     return Position(sequence=low, at_micros=micros)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: The largest table, in items, that is copied without a thread.
 SMALL_TABLE = 1_000
+_POLL_SECONDS = 0.2
 _lock = new_lock()
 #: The threads that copy, by engine and target.
 _running: WeakKeyDictionary[SqliteEngine, dict[str, threading.Thread]] = WeakKeyDictionary()
@@ -153,9 +154,20 @@ def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
         thread.join(timeout_seconds)
 
 
-def is_copied(table: Table) -> bool:
-    """Say whether a backup or restore of the table is in progress."""
-    return bool(table.definition.get("Copies"))
+def complete(engine: SqliteEngine, name: str, progress: Progress | None = None) -> None:
+    """Wait until a target is complete; fill it here if no thread of this engine does."""
+    while True:
+        with _lock:
+            thread = _running.get(engine, {}).get(name)
+        if thread is None:
+            # After an error in the thread, this raises it.
+            fill(engine, name, progress)
+            return
+        thread.join(_POLL_SECONDS)
+        if progress is not None:
+            with engine.database.read() as connection:
+                target = read_table(connection, name)
+            progress(engine.pending_counts.read(target)[0].items, 0)
 
 
 def _launch(engine: SqliteEngine, name: str) -> None:

@@ -8,13 +8,13 @@ table in short steps while writers continue.
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from solotable._protocol.json_codec import loads
 from solotable._values import item_size
 from solotable._values.checksum import crc32
+from solotable.engines.sqlite.items.change_rows import COLUMNS, decode_change
 from solotable.engines.sqlite.items.keys import encode_key
-from solotable.engines.sqlite.items.storage import check_change
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import Corrupt
@@ -41,20 +41,17 @@ class UndoIndex:
     def catch_up(self, connection: sqlite3.Connection, limit: int = -1) -> bool:
         """Read the changes that are new, at most `limit`; return whether that were all of them."""
         newest = windows.newest_sequence(connection)
+        # All tables: damage shows in the order of the numbers, or in a checksum.
         rows = connection.execute(
-            "SELECT sequence, key FROM changes WHERE sequence > ? AND sequence <= ? AND stream = ? "
-            "AND (old IS NOT NULL OR new IS NOT NULL) ORDER BY sequence LIMIT ?",
-            (self._read_until, newest, self._stream, limit),
+            f"SELECT {COLUMNS} FROM changes WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?",
+            (self._read_until, newest, limit),
         )
         count = 0
         self._file.execute("BEGIN")
         try:
             while found := rows.fetchmany(1_000):
                 count += len(found)
-                self._read_until = found[-1][0]
-                self._file.executemany(
-                    "INSERT OR IGNORE INTO firsts VALUES (?, ?)", [(key, number) for number, key in found]
-                )
+                self._file.executemany("INSERT OR IGNORE INTO firsts VALUES (?, ?)", self._own(found))
         finally:
             rows.close()
             self._file.execute("COMMIT")
@@ -62,6 +59,20 @@ class UndoIndex:
             return False
         self._read_until = newest
         return True
+
+    def _own(self, rows: list[tuple[Any, ...]]) -> list[tuple[bytes, int]]:
+        """Return the keys and numbers of this table's changes; raise Corrupt if the log is damaged."""
+        found: list[tuple[bytes, int]] = []
+        last = self._read_until
+        for row in rows:
+            change = decode_change(row)
+            if change.sequence <= last:
+                raise Corrupt(f"The log of changes is damaged after change {last}; nothing was restored.")
+            last = change.sequence
+            if change.stream == self._stream and not change.is_empty:
+                found.append((change.key, last))
+        self._read_until = last
+        return found
 
     def newer_keys(self, connection: sqlite3.Connection) -> set[bytes]:
         """Return the keys of changes that were not read yet, as an open transaction sees them.
@@ -100,18 +111,27 @@ class UndoIndex:
         self._file.close()
 
 
+def check_file(engine: SqliteEngine) -> None:
+    """Raise Corrupt if SQLite finds the file damaged.
+
+    Rows have checksums, but a damaged page may also hide rows. A restore would then lack items, or keep items
+    that did not exist.
+    """
+    if engine.database.in_memory:
+        return
+    with engine.database.read() as connection:
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise Corrupt(f"{engine.database.path} is damaged ({verdict}); nothing was restored.")
+
+
 def read_old_image(connection: sqlite3.Connection, table: Table, key: bytes, sequence: int) -> ItemRow | None:
     """Return the item of a key before a change, or None if there was none."""
-    row = connection.execute(
-        "SELECT stream, key, old, new, crc FROM changes WHERE sequence = ?", (sequence,)
-    ).fetchone()
-    if row is None or row[0] != table.definition["TableId"] or row[1] != key:
-        raise Corrupt(
-            f"Change {sequence} of table {table.name} is missing; the table cannot be restored from it."
-        )
-    _, _, old, new, crc = row
-    check_change(old, new, crc)
-    return None if old is None else image_row(table, key, old)
+    row = connection.execute(f"SELECT {COLUMNS} FROM changes WHERE sequence = ?", (sequence,)).fetchone()
+    change = None if row is None else decode_change(row)
+    if change is None or change.stream != table.definition["TableId"] or change.key != key:
+        raise Corrupt(f"Change {sequence} of table {table.name} is missing; nothing was restored from it.")
+    return None if change.old is None else image_row(table, key, change.old)
 
 
 def image_row(table: Table, key: bytes, raw: bytes) -> ItemRow:

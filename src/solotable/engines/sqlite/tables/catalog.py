@@ -128,8 +128,8 @@ class Table:
 
     @cached_property
     def change_flags(self) -> int:
-        """What is added to `by_service` in `changes`: 2 if no stream contains the change."""
-        return 0 if self.stream_enabled else 2
+        """The flags of the table's changes: see `items/change_rows`."""
+        return 4 if self.stream_enabled else 4 + 2
 
     @property
     def stream_enabled(self) -> bool:

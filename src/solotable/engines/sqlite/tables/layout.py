@@ -90,14 +90,13 @@ CREATE TABLE sessions (
     folds INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-#: `by_service` of a change is 1 if DynamoDB itself made it, as a time to live does; plus 2 if no stream has
-#: it. Only changes of streams are in the index: each entry costs a write one more page. A change that no
-#: stream has contains a checksum instead of the new image.
+#: Only changes that a stream may have are in the index: each entry costs a write one more page.
+#: `items/change_rows` has the flags of `by_service`.
 #:
 #: `recovery`: `first` is the newest change when the window was opened, `pruned` the last that was pruned, and
 #: `last` the last change of a closed window.
 _LAYOUT_3 = """
-CREATE INDEX changes_by_stream ON changes (stream, sequence) WHERE by_service < 2;
+CREATE INDEX changes_by_stream ON changes (stream, sequence) WHERE (by_service & 2) = 0;
 CREATE TABLE recovery (
     stream TEXT NOT NULL,
     first INTEGER NOT NULL,

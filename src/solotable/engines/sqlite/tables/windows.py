@@ -67,7 +67,12 @@ def next_change_micros(connection: sqlite3.Connection, now_micros: int) -> int:
 def newest_micros(connection: sqlite3.Connection) -> int:
     """Return the time of the newest change; 0 without one."""
     row = connection.execute("SELECT at_micros FROM changes ORDER BY sequence DESC LIMIT 1").fetchone()
-    return 0 if row is None else int(row[0])
+    if row is None:
+        return 0
+    if row[0].__class__ is not int:
+        # A damaged header makes SQLite read another type.
+        raise Corrupt("The newest change is damaged; the file cannot record another one.")
+    return int(row[0])
 
 
 def open_window(connection: sqlite3.Connection, stream: str, now_micros: int) -> None:

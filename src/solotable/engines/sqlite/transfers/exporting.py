@@ -20,7 +20,7 @@ from solotable.engines.sqlite.items.storage import find
 from solotable.engines.sqlite.recovery.copying import CopySource, read_step
 from solotable.engines.sqlite.recovery.positions import require_window
 from solotable.engines.sqlite.recovery.scopes import Scope
-from solotable.engines.sqlite.recovery.undo import UndoIndex, read_old_image
+from solotable.engines.sqlite.recovery.undo import UndoIndex, check_file, read_old_image
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.engines.sqlite.tables.descriptions import describe
@@ -92,6 +92,7 @@ def run_export(engine: SqliteEngine, job: Job, plan: ExportPlan, stopped: thread
 def _export(engine: SqliteEngine, job: Job, plan: ExportPlan, stopped: threading.Event) -> None:
     described = job.description
     bucket = open_bucket(engine, described["S3Bucket"])
+    check_file(engine)
     prefix = described.get("S3Prefix")
     is_full = plan.after is None
     writer = ExportWriter(

@@ -6,6 +6,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,13 +78,10 @@ def ship(
     if not db.exists():
         raise NotFoundError(f"No such file: {db}.")
     location = locate(target)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     limits = ShippingLimits(snapshot_seconds=snapshot_every)
     if not as_json:
         click.echo(f"Shipping {db} to {target}")
-    with Shipper(str(db), location, limits=limits) as shipper:
+    with _stopped_by_signals() as stop, Shipper(str(db), location, limits=limits) as shipper:
         if once:
             stop.set()
         shipper.run(
@@ -91,6 +90,20 @@ def ship(
             progress=_Report(location, keep, as_json),
             problem=lambda error: note(f"Not shipped, trying again: {error}"),
         )
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Return a context with an event that SIGINT and SIGTERM set."""
+    stop = threading.Event()
+    before = {
+        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Report:
