@@ -165,7 +165,7 @@ def snapshot_name(generation: str, sequence: int) -> str:
 
 
 def find_snapshot(archive: Archive, until_micros: int | None) -> RecordHeader:
-    """Return the newest snapshot before a moment, or raise DataError if there is none."""
+    """Return the newest snapshot before a moment, or raise DataError without one."""
     oldest: RecordHeader | None = None
     for generation in reversed(archive.generations()):
         for sequence in reversed(archive.snapshots(generation)):

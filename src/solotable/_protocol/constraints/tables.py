@@ -15,8 +15,7 @@ from solotable._values.limits import (
 )
 
 from .kinds import NAME_PATTERN, Constraint, Flag, ListOf, Real, Struct, Text, Unsupported, Whole
-from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
-from .transfers import make_transfers
+from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES, make_transfers
 
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 _FLAG = Flag()

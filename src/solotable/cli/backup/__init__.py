@@ -8,6 +8,7 @@ from solotable.cli.groups import CommandGroup
 
 from .drills import drill
 from .on_demand import create, delete, list_backups
+from .remote import remote
 from .restores import history, preview, restore
 from .shipping import prune, recover, ship, verify
 from .windows import disable, enable, status
@@ -20,6 +21,6 @@ def command() -> None:
 
 for _each in (
     *(enable, disable, status, preview, restore, history, create, list_backups, delete, drill),
-    *(ship, recover, verify, prune),
+    *(ship, recover, verify, prune, remote),
 ):
     command.add_command(_each)

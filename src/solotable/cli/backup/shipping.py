@@ -87,7 +87,7 @@ def ship(
         shipper.run(
             stop,
             interval_seconds=interval,
-            progress=_Report(location, keep, as_json),
+            progress=_ShipReport(location, keep, as_json),
             problem=lambda error: note(f"Not shipped, trying again: {error}"),
         )
 
@@ -106,7 +106,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-class _Report:
+class _ShipReport:
     """Prints what was shipped, and prunes from time to time."""
 
     def __init__(self, location: Location, keep: float | None, as_json: bool) -> None:
@@ -220,5 +220,10 @@ def _print_restored(what: str, done: Restored, as_json: bool) -> None:
         click.echo(f"{what}: {done.bytes:,} bytes, as of {_moment(done.micros)}")
 
 
+def format_moment(seconds: float) -> str:
+    """Return a time as text, in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _moment(micros: int) -> str:
-    return f"{datetime.fromtimestamp(micros / 1e6, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return format_moment(micros / 1e6)

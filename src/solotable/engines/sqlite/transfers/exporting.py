@@ -82,7 +82,7 @@ def run_export(engine: SqliteEngine, job: Job, plan: ExportPlan, stopped: thread
     except EngineError:
         # The file itself fails; the record cannot be written either.
         raise
-    except Exception as error:  # noqa: BLE001  # a client of S3 raises errors of its own
+    except Exception as error:  # noqa: BLE001  # a client of S3 raises its own errors
         _LOG.warning("%s failed", job.arn, exc_info=True)
         jobs.fail(
             engine, job, "S3AccessDenied" if isinstance(error, OSError) else "InternalServerError", str(error)

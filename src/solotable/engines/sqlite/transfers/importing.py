@@ -74,7 +74,7 @@ def run_import(engine: SqliteEngine, job: Job, definition: Definition, stopped: 
     except EngineError:
         # The file itself fails; the record cannot be written either.
         raise
-    except Exception as error:  # noqa: BLE001  # a client of S3 raises errors of its own
+    except Exception as error:  # noqa: BLE001  # a client of S3 raises its own errors
         _LOG.warning("%s failed", job.arn, exc_info=True)
         _end(engine, job, counters, "InternalServerError", str(error))
     else:

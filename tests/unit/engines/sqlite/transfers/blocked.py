@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
 from solotable.engines import sqlite
 from solotable.locations import FolderBuckets
-from tests.waiting import HANG_SECONDS
+from tests.waiting import wait_until
 
 from .shop import ARN, KEYS
 
@@ -22,9 +22,9 @@ class BlockedBuckets(FolderBuckets):
     def open_bucket(self, name: str) -> Any:
         """Return the bucket of the import; the export blocks earlier."""
         if name == "blocked":
-            time.sleep(2 * HANG_SECONDS)
+            threading.Event().wait()
         found: Any = super().open_bucket(name)
-        found.open = lambda _name: time.sleep(2 * HANG_SECONDS)
+        found.open = lambda _name: threading.Event().wait()
         return found
 
 
@@ -40,10 +40,9 @@ def main(path: str, folder: str) -> None:
             "TableCreationParameters": {"TableName": "Copy", **KEYS},
         },
     )
-    while engine.call("ListTables", {})["TableNames"] != ["Copy", "Shop"]:
-        time.sleep(0.005)
+    wait_until(lambda: engine.call("ListTables", {})["TableNames"] == ["Copy", "Shop"])
     print(engine.call("DescribeTable", {"TableName": "Copy"})["Table"]["TableStatus"], flush=True)  # noqa: T201
-    time.sleep(2 * HANG_SECONDS)
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
