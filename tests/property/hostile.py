@@ -45,6 +45,11 @@ MUSIC = table(
     StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
 )
 
+IMPORT: Json = {
+    "S3BucketSource": {"S3Bucket": "vault", "S3KeyPrefix": "daily"},
+    "InputFormat": "DYNAMODB_JSON",
+    "TableCreationParameters": table("Fifth", "pk:S"),
+}
 
 POLICY = json.dumps(
     {
@@ -77,6 +82,11 @@ def opened() -> SqliteEngine:
         "UpdateContinuousBackups", {"TableName": "Other", "PointInTimeRecoverySpecification": recovery}
     )
     engine.call("CreateBackup", {"TableName": "Other", "BackupName": "first"})
+    arn = engine.call("DescribeTable", {"TableName": "Other"})["Table"]["TableArn"]
+    for token in ("a", "b"):
+        # Without buckets, both end as FAILED.
+        engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": "vault", "ClientToken": token})
+        engine.call("ImportTable", {**IMPORT, "ClientToken": token})
     return engine
 
 
@@ -99,6 +109,7 @@ def valid_requests(engine: SqliteEngine) -> list[tuple[str, Json]]:
         ("ExecuteStatement", {**page, "NextToken": token}),
         *_tables(arn),
         *_backups(engine.call("ListBackups", {})["BackupSummaries"][0]["BackupArn"]),
+        *_transfers(engine),
         ("ListStreams", {"TableName": "Music", "Limit": 1}),
         ("DescribeStream", {"StreamArn": stream, "Limit": 10}),
         ("GetShardIterator", {**shard, "ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}),
@@ -417,6 +428,21 @@ def _backups(arn: str) -> Iterator[tuple[str, Json]]:
     yield "RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "Third", **billing}
     times: Json = {"UseLatestRestorableTime": True, "GlobalSecondaryIndexOverride": []}
     yield "RestoreTableToPointInTime", {"SourceTableName": "Other", "TargetTableName": "Fourth", **times}
+
+
+def _transfers(engine: SqliteEngine) -> Iterator[tuple[str, Json]]:
+    table = engine.call("DescribeTable", {"TableName": "Other"})["Table"]["TableArn"]
+    where = {"S3Bucket": "vault", "S3Prefix": "daily", "S3BucketOwner": "000000000000"}
+    yield "ExportTableToPointInTime", {"TableArn": table, "ClientToken": "t", **where, "ExportTime": NOW}
+    exports = engine.call("ListExports", {"MaxResults": 1})
+    yield "DescribeExport", {"ExportArn": exports["ExportSummaries"][0]["ExportArn"]}
+    yield "ListExports", {"TableArn": table, "MaxResults": 1, "NextToken": exports["NextToken"]}
+    imports = engine.call("ListImports", {"PageSize": 1})
+    yield "DescribeImport", {"ImportArn": imports["ImportSummaryList"][0]["ImportArn"]}
+    yield "ListImports", {"TableArn": table, "PageSize": 1, "NextToken": imports["NextToken"]}
+    options = {"Csv": {"Delimiter": ";", "HeaderList": ["pk"]}}
+    asked: Json = {**IMPORT, "InputFormat": "CSV", "InputFormatOptions": options, "ClientToken": "i"}
+    yield "ImportTable", {**asked, "InputCompressionType": "GZIP"}
 
 
 TEXTS = [

@@ -110,13 +110,17 @@ class Export:
                     )
 
 
-def open_export(location: Location) -> Export:
+def open_export(location: Location, folder: str | None = None) -> Export:
     """Open the export at a location: its own folder, or one above with a single finished export.
+
+    `folder` chooses one of several, as `list_exports` returns them. An incremental export is opened in this
+    way, or from above: its data is beside its folder.
 
     Raises DamagedExport if a manifest does not match its checksum, and DataError if it finds none, or
     several to choose from.
     """
-    folder = _find(location)
+    if folder is None:
+        folder = _find(location)
     content = _read(location, _join(folder, manifests.SUMMARY))
     _check(location, folder, manifests.SUMMARY_CHECKSUM, content, manifests.SUMMARY)
     summary = manifests.parse_summary(content)

@@ -82,7 +82,7 @@ def read_frames(path: str, position: LogPosition, *, after: int) -> Iterator[tup
 
 
 def frame_checksum(path: str, frame: int, page_size: int) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the salts and the checksum of a frame, whether it is committed or not; None without such a frame."""
+    """Return the salts and the checksum of a frame, committed or not; None without the frame."""
     try:
         with Path(f"{path}-wal").open("rb") as log:
             log.seek(_LOG_HEADER + (frame - 1) * (_FRAME.size + page_size))

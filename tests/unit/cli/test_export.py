@@ -24,6 +24,15 @@ def test_a_table_is_exported_verified_and_imported_into_another_file(filled: Run
     assert (again.json["written"], again.json["unchanged"]) == (0, 4)
 
 
+def test_one_of_several_exports_is_named_by_its_folder(filled: Run) -> None:
+    filled("export", "SurveyorData", "out")
+    filled("export", "SurveyorData", "out")
+    several = filled("import", "out", "--verify")
+    assert (several.code, "has 2 exports; name one" in several.err) == (1, True)
+    folder = next(each for each in Path("out/AWSDynamoDB").iterdir())
+    assert f"Export {folder.name} of table" in filled("import", str(folder), "--verify").out
+
+
 def test_an_import_into_another_table_takes_its_name(filled: Run) -> None:
     filled("export", "SurveyorData", "out")
     assert filled("import", "out", "Copy", "--create").code == 0

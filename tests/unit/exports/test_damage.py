@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from solotable._export_files.reader import LONGEST_LINE
 from solotable._values import Item
 from solotable.errors import DamagedExport, SolotableError
 from solotable.exports import FolderLocation, export_table, import_export, open_export
-from solotable._export_files.reader import LONGEST_LINE
 
 from .tables import all_items, exported, order, put, shop
 

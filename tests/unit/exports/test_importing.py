@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from solotable._export_files.writer import ExportedTable, ExportWriter
 from solotable._protocol.requests import PutItem, Request
 from solotable.errors import DataError, OutcomeUnknown, TableNotFound
 from solotable.exports import Export, FolderLocation, import_export, open_export
 from solotable.exports.exporting import describe_table
-from solotable._export_files.writer import ExportedTable, ExportWriter
 from tests.unit.engines.sqlite.clocked import opened
 
 from .tables import PlainEngine, all_items, exported, order, put, shop

@@ -145,9 +145,9 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     All files are checked before the first item is written. Items that the table already has are not written
     again, so an interrupted import can be repeated. Exits with 1 if some items were not imported.
     """
-    from solotable.exports import import_export, locate, open_export
+    from solotable.exports import import_export
 
-    found = open_export(locate(source))
+    found = _open_export(source)
     if verify_only:
         return _verify(found, as_json)
     if (on_conflict == "newer") != (newer_by is not None):
@@ -168,6 +168,17 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
         )
     _print_import(name, done, as_json)
     return FAILED if done.failed else 0
+
+
+def _open_export(source: str) -> Export:
+    from solotable._export_files.manifests import EXPORT_ID
+    from solotable.exports import locate, open_export
+
+    parent, _, name = source.rstrip("/").rpartition("/")
+    if EXPORT_ID.fullmatch(name):
+        # The data of an incremental export is beside its folder.
+        return open_export(locate(parent or "."), name)
+    return open_export(locate(source))
 
 
 def _verify(found: Export, as_json: bool) -> int:

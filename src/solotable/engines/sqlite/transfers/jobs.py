@@ -121,6 +121,16 @@ def find_token(
     return None
 
 
+def new_arn(connection: sqlite3.Connection, resource: str, request: dict[str, Any], now_micros: int) -> str:
+    """Return the ARN of a new job: as on AWS, its id has the milliseconds of the start and a number."""
+    number = crc32(f"{resource} {now_micros} {json.dumps(request)}".encode())
+    while True:
+        arn = f"{resource}/{now_micros // 1000:014d}-{number:08x}"
+        if find(connection, arn) is None:
+            return arn
+        number = (number + 1) % 2**32
+
+
 def add(connection: sqlite3.Connection, job: Job) -> None:
     """Write the record of a new job, and remove those of very old ones."""
     for old in _read(connection):

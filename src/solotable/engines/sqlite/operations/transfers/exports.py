@@ -6,7 +6,6 @@ import sqlite3
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from solotable._export_files.manifests import new_export_id
 from solotable._protocol.errors import unsupported
 from solotable.engines.sqlite.recovery import positions
 from solotable.engines.sqlite.tables.catalog import Catalog, Table
@@ -52,7 +51,7 @@ def export_table_to_point_in_time(engine: SqliteEngine, members: dict[str, Any])
             raise ServiceError("TableNotFoundException", f"Table not found: {members['TableArn']}")
         plan, times = _plan(connection, table, members, now)
         planned.append(plan)
-        job = _new_job(table, members, now, times)
+        job = _new_job(connection, table, members, now, times)
         jobs.add(connection, job)
         return job
 
@@ -126,8 +125,10 @@ def _check_members(members: dict[str, Any]) -> None:
         raise invalid("Invalid Request: KMS Key Id is not supported for this encryption type")
 
 
-def _new_job(table: Table, members: dict[str, Any], now: int, times: dict[str, Any]) -> Job:
-    arn = f"{table_arn(table.name)}/export/{new_export_id(positions.to_datetime(now))}"
+def _new_job(
+    connection: sqlite3.Connection, table: Table, members: dict[str, Any], now: int, times: dict[str, Any]
+) -> Job:
+    arn = jobs.new_arn(connection, f"{table_arn(table.name)}/export", members, now)
     description: dict[str, Any] = {
         "ExportArn": arn,
         "ExportStatus": jobs.IN_PROGRESS,

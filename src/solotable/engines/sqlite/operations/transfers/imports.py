@@ -5,10 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from solotable._export_files.manifests import new_export_id
 from solotable._protocol.errors import unsupported
 from solotable.engines.sqlite.operations.tables.create_table import check_new_table, new_definition
-from solotable.engines.sqlite.recovery.positions import to_datetime
 from solotable.engines.sqlite.tables.catalog import Catalog, Definition, Table
 from solotable.engines.sqlite.tables.definitions import ACCOUNT, REGION, table_arn
 from solotable.engines.sqlite.transfers import jobs
@@ -56,14 +54,20 @@ def import_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
                 return repeated
         _check_free(table, name)
         definitions.append(new_definition(parameters, now))
-        job = _new_job(definitions[0], members, now)
+        job = _new_job(connection, definitions[0], members, now)
         jobs.add(connection, job)
         return job
 
     job = engine.database.write(run)
     if definitions:
         definition = definitions[0]
-        jobs.start(engine, "import", lambda stopped: run_import(engine, job, definition, stopped), now=False)
+        jobs.start(
+            engine,
+            "import",
+            lambda stopped: run_import(engine, job, definition, stopped),
+            # Without buckets, the import fails at once.
+            now=engine.buckets is None,
+        )
     return {"ImportTableDescription": job.description}
 
 
@@ -114,8 +118,10 @@ def _check_free(table: Table | None, name: str) -> None:
         raise ServiceError("ResourceInUseException", f"Table already exists: {name}")
 
 
-def _new_job(definition: Definition, members: dict[str, Any], now: int) -> Job:
-    arn = f"{table_arn(definition['TableName'])}/import/{new_export_id(to_datetime(now))}"
+def _new_job(
+    connection: sqlite3.Connection, definition: Definition, members: dict[str, Any], now: int
+) -> Job:
+    arn = jobs.new_arn(connection, f"{table_arn(definition['TableName'])}/import", members, now)
     description: dict[str, Any] = {
         "ImportArn": arn,
         "ImportStatus": jobs.IN_PROGRESS,
