@@ -277,6 +277,18 @@ class Writer:
         self._count(table.own_count, 1, size)
         return added.lastrowid or 0
 
+    def insert_rows(self, table: Table, rows: list[tuple[bytes, int, int, bytes]]) -> bool:
+        """Insert rows of a copy of a table without indexes; return False, with no row, if a key exists."""
+        self.connection.execute("SAVEPOINT rows")
+        added = self.connection.executemany(table.copy_sql, rows).rowcount
+        is_complete = added == len(rows)
+        if is_complete:
+            self._count(table.own_count, added, sum(row[1] for row in rows))
+        else:
+            self.connection.execute("ROLLBACK TO rows")
+        self.connection.execute("RELEASE rows")
+        return is_complete
+
     def insert_entry(
         self, table: Table, index: Index, entry: bytes, key: bytes, row_id: int, size: int
     ) -> None:
