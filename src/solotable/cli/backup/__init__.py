@@ -14,7 +14,7 @@ from .windows import disable, enable, status
 
 @click.group("backup", cls=CommandGroup)
 def command() -> None:
-    """Back up the tables of a file, restore them, and rehearse that."""
+    """Back up the tables of a file, and restore them."""
 
 
 for _each in (enable, disable, status, preview, restore, history, create, list_backups, delete, drill):

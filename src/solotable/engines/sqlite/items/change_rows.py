@@ -59,7 +59,7 @@ def decode_change(row: tuple[Any, ...]) -> Change:
     except (TypeError, AttributeError):
         # A damaged header makes SQLite read bytes as another type.
         pass
-    raise Corrupt(f"Change {sequence} does not match its checksum; it was not used.")
+    raise Corrupt(f"The change record {sequence} does not match its checksum; it was not used.")
 
 
 def change_checksum(
