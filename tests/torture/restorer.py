@@ -24,7 +24,7 @@ STEP = 50
 
 
 def make_steps_small() -> None:
-    copying._STEP_ITEMS = STEP
+    copying._SMALL_STEP = copying._LARGE_STEP = STEP
     copying._STEP_BYTES = 20_000
     in_place._APPLY_STEP = STEP
     change_pruning.BATCH = STEP

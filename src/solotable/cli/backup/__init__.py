@@ -16,7 +16,7 @@ from .windows import disable, enable, status
 
 @click.group("backup", cls=CommandGroup)
 def command() -> None:
-    """Back up the tables of a file, restore them, and rehearse that."""
+    """Back up the tables of a file, and restore them."""
 
 
 for _each in (

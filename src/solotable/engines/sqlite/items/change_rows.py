@@ -5,6 +5,7 @@ A file of an older layout has rows whose checksum covers the images alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from solotable._values.checksum import crc32
@@ -37,10 +38,12 @@ class Change(NamedTuple):
         return self.old is None and self.new is None
 
     def leads_to(self, digest: int | None) -> bool:
-        """Say whether the item after the change has this checksum; None for no item."""
+        """Say whether the item after the change has this `image_checksum`; None for no item."""
         if self.new is None or digest is None:
             return self.new is None and digest is None
-        return (int.from_bytes(self.new, "big") if self.flags & UNSTREAMED else crc32(self.new)) == digest
+        if self.flags & UNSTREAMED:
+            return int.from_bytes(self.new, "big") == digest
+        return image_checksum(self.key, self.new) == digest
 
 
 def decode_change(row: tuple[Any, ...]) -> Change:
@@ -53,23 +56,28 @@ def decode_change(row: tuple[Any, ...]) -> Change:
             expected = crc32(new or b"", crc32(old or b""))
         if expected == crc:
             return Change(sequence, stream, at_micros, flags, key, old, new)
-    except TypeError:
+    except (TypeError, AttributeError):
         # A damaged header makes SQLite read bytes as another type.
         pass
-    raise Corrupt(f"Change {sequence} does not match its checksum; it was not used.")
+    raise Corrupt(f"The change record {sequence} does not match its checksum; it was not used.")
 
 
 def change_checksum(
     stream: str, at_micros: int, flags: int, key: bytes, old: bytes | None, new: bytes | None
 ) -> int:
     """Return the checksum of a row."""
-    start = crc32(b"%s %d %d" % (stream.encode(), at_micros, flags))
-    start = crc32(key, start)
+    # Numbers start the checksum instead of being formatted: it is part of every recorded write.
+    start = _stream_checksum(stream) ^ (at_micros & 0xFFFFFFFF) ^ (at_micros >> 32) ^ (flags << 24)
+    start = crc32(key, start & 0xFFFFFFFF)
     # An empty image is not an absent one.
-    start = crc32(b"-" if old is None else old, start)
-    return crc32(b"-" if new is None else new, start)
+    return crc32(b"-" if new is None else new, crc32(b"-" if old is None else old, start))
 
 
-def image_digest(raw: bytes) -> bytes:
-    """Return what a change has instead of the new image if no stream has the change."""
-    return crc32(raw).to_bytes(4, "big")
+@lru_cache(maxsize=256)
+def _stream_checksum(stream: str) -> int:
+    return crc32(stream.encode())
+
+
+def image_checksum(key: bytes, raw: bytes) -> int:
+    """Return the checksum of an item, as its row has it and as a change has it of a new image."""
+    return crc32(raw, crc32(key))

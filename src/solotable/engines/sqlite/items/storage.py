@@ -24,7 +24,7 @@ from solotable.engines.sqlite.tables.windows import next_change_micros
 from solotable.errors import Corrupt
 
 from . import expiry_index
-from .change_rows import UNSTREAMED, change_checksum, image_digest
+from .change_rows import UNSTREAMED, change_checksum
 from .keys import encode_index_key, has_index_key
 
 #: A row of a range: size, item, checksum, and key in the range. A row of an index also has the item's own
@@ -267,7 +267,7 @@ class Writer:
                 self.connection, table.expiry, row_id, None if old is None else old.item, new
             )
         if table.stream is not None:
-            self._record_change(table, key, old, raw)
+            self._record_change(table, key, old, raw, crc)
 
     def insert_row(self, table: Table, key: bytes, size: int, crc: int, raw: bytes) -> int | None:
         """Insert a row of a copy without its index entries; return its id, or None if the key exists."""
@@ -276,6 +276,18 @@ class Writer:
             return None
         self._count(table.own_count, 1, size)
         return added.lastrowid or 0
+
+    def insert_rows(self, table: Table, rows: list[tuple[bytes, int, int, bytes]]) -> bool:
+        """Insert rows of a copy of a table without indexes; return False, with no row, if a key exists."""
+        self.connection.execute("SAVEPOINT rows")
+        added = self.connection.executemany(table.copy_sql, rows).rowcount
+        is_complete = added == len(rows)
+        if is_complete:
+            self._count(table.own_count, added, sum(row[1] for row in rows))
+        else:
+            self.connection.execute("ROLLBACK TO rows")
+        self.connection.execute("RELEASE rows")
+        return is_complete
 
     def insert_entry(
         self, table: Table, index: Index, entry: bytes, key: bytes, row_id: int, size: int
@@ -293,7 +305,7 @@ class Writer:
         if table.expiry is not None:
             expiry_index.move_entry(self.connection, table.expiry, old.id, old.item, None)
         if table.stream is not None:
-            self._record_change(table, key, old, None)
+            self._record_change(table, key, old, None, 0)
 
     def _count(self, owner: CountOwner, items: int, size: int) -> None:
         counted = self.deltas.get(owner)
@@ -342,13 +354,15 @@ class Writer:
         if growth and has_index_key(index, new):
             self._count(table.count_owner(index.id), 0, growth)
 
-    def _record_change(self, table: Table, key: bytes, old: StoredItem | None, new: bytes | None) -> None:
+    def _record_change(
+        self, table: Table, key: bytes, old: StoredItem | None, new: bytes | None, item_crc: int
+    ) -> None:
         before = None if old is None else old.raw
         stream, at_micros = table.stream or "", self.change_micros
         flags = self._by_service + table.change_flags
         if new is not None and flags & UNSTREAMED:
             # Undoing a change needs the old image only. The new one is in the next change, or in the table.
-            new = image_digest(new)
+            new = item_crc.to_bytes(4, "big")
         crc = change_checksum(stream, at_micros, flags, key, before, new)
         self.connection.execute(
             "INSERT INTO changes (stream, at_micros, by_service, key, old, new, crc) "

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: The most bytes that a step reads before it writes them.
 _STEP_BYTES = 2_000_000
-#: A step of a copy into a file that has no other writer.
-_STEP_ITEMS = 500
+#: The most items of a step while other writers wait, and otherwise.
+_SMALL_STEP, _LARGE_STEP = 250, 2_000
 
 #: Takes the items that were copied so far, and the items of the source.
 Progress = Callable[[int, int], None]
@@ -62,7 +62,7 @@ def copy_items(
         source.undo.read_all(source.engine)
     start: bytes | None = _next_key(engine, target)
     while start is not None:
-        rows, start = read_step(source, start, max(pace.items, _STEP_ITEMS))
+        rows, start = read_step(source, start, _SMALL_STEP if pace.is_contended else _LARGE_STEP)
         if rows:
             copied += _write_step(engine, target, rows, pace)
             if source.engine is engine:
@@ -141,9 +141,10 @@ def _write_step(engine: SqliteEngine, target: str, rows: list[ItemRow], pace: Ba
         if "Copy" not in table.definition:
             # Another process has completed the copy.
             return 0
-        written = sum(_insert(writer, table, row) for row in rows)
         pace.adapt(writer.connection)
-        return written
+        if not table.indexes and writer.insert_rows(table, rows):
+            return len(rows)
+        return sum(_insert(writer, table, row) for row in rows)
 
     return engine.write(action)
 

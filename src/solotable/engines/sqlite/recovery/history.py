@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, cast
 
 from solotable._protocol.json_codec import loads
 from solotable._values import Item
-from solotable._values.checksum import crc32
-from solotable.engines.sqlite.items.change_rows import BY_SERVICE, COLUMNS, Change, decode_change
+from solotable.engines.sqlite.items.change_rows import (
+    BY_SERVICE,
+    COLUMNS,
+    Change,
+    decode_change,
+    image_checksum,
+)
 from solotable.engines.sqlite.items.keys import BEYOND, check_key, encode_index_key, encode_key
 from solotable.engines.sqlite.items.storage import find, read_chunks
 from solotable.engines.sqlite.maintenance.index_backfill import has_valid_index_key
@@ -53,7 +58,7 @@ def read_history(engine: SqliteEngine, name: str, key: Item) -> list[Version]:
     versions: list[Version] = []
     for row in reversed(rows):
         change = decode_change(row)
-        _check_chain(table, change, None if after is None else crc32(after))
+        _check_chain(table, change, None if after is None else image_checksum(raw_key, after))
         versions.append(_version(change.sequence, change.at_micros, change.flags, after))
         after = change.old
     if after is not None:
@@ -96,7 +101,7 @@ class Replay:
         rows = connection.execute(f"SELECT key, item FROM {table.items}")
         while found := rows.fetchmany(1_000):
             self._file.executemany(
-                "INSERT INTO state VALUES (?, ?)", [(key, crc32(raw)) for key, raw in found]
+                "INSERT INTO state VALUES (?, ?)", [(key, image_checksum(key, raw)) for key, raw in found]
             )
 
     def _undo(self, connection: sqlite3.Connection, table: Table, sequence: int) -> None:
@@ -122,7 +127,10 @@ class Replay:
         if change.old is None:
             self._file.execute("DELETE FROM state WHERE key = ?", (change.key,))
         else:
-            self._file.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (change.key, crc32(change.old)))
+            self._file.execute(
+                "INSERT OR REPLACE INTO state VALUES (?, ?)",
+                (change.key, image_checksum(change.key, change.old)),
+            )
 
     def differences(self, engine: SqliteEngine, name: str) -> int:
         """Count the items of a table that differ from the state: missing, additional, or other."""
@@ -133,7 +141,7 @@ class Replay:
             for key, raw in rows:
                 found = self._file.execute("SELECT crc FROM state WHERE key = ?", (key,)).fetchone()
                 seen += found is not None
-                wrong += found is None or found[0] != crc32(raw)
+                wrong += found is None or found[0] != image_checksum(key, raw)
         return wrong + self.items - seen
 
     @property

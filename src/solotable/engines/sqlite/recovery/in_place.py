@@ -167,7 +167,7 @@ def apply_preview(engine: SqliteEngine, preview: Preview, *, progress: StepProgr
         _undo(preview.table_id, preview.sequence) as undo,
         _undo(preview.table_id, preview.until) as since,
     ):
-        check_file(engine)
+        # The preview has checked the file.
         undo.read_all(engine)
         for keys in _steps(undo, table, preview.scope, _APPLY_STEP, progress):
             since.read_all(engine)

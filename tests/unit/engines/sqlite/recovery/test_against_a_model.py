@@ -13,6 +13,7 @@ from solotable.engines.sqlite.recovery.in_place import apply_preview, make_previ
 from solotable.engines.sqlite.recovery.positions import to_datetime
 from solotable.engines.sqlite.recovery.restore import restore_table, restore_to_file
 from solotable.engines.sqlite.recovery.scopes import Scope
+from solotable.errors import Corrupt
 from tests.unit.engines.sqlite.clocked import Clock, opened
 
 from .past import SCOPES, Json, Past, newest, part_of, scan
@@ -141,6 +142,22 @@ def test_a_replay_of_all_changes_agrees_with_a_restore(past: Past) -> None:
     engine.call("DeleteItem", {"TableName": "Restored", "Key": wire(next(iter(items)))})
     assert replay.differences(engine, "Restored") == 1
     replay.close()
+    engine.close()
+
+
+def test_a_replay_and_a_history_find_a_change_that_is_missing(past: Past) -> None:
+    engine, key = past.engine, {"pk": {"S": "TENANT#acme"}, "sk": {"S": "a"}}
+    for value in "123":
+        engine.call("PutItem", {"TableName": "Shop", "Item": {**key, "v": {"S": value}}})
+    first = past.states[0][0]
+    assert len(read_history(engine, "Shop", key)) >= 3
+    engine.database.write(
+        lambda connection: connection.execute("DELETE FROM changes WHERE sequence = ?", (newest(engine) - 1,))
+    )
+    with pytest.raises(Corrupt, match="does not lead to the next state"):
+        read_history(engine, "Shop", key)
+    with pytest.raises(Corrupt, match="does not lead to the next state"):
+        Replay(engine, "Shop", first)
     engine.close()
 
 
