@@ -86,11 +86,15 @@ def status(url: str, as_json: bool) -> None:
 @_url
 @click.option("--days", type=click.IntRange(1, 35), default=35, show_default=True, help="The window.")
 @dry_run_option
-def enable(url: str, days: int, dry_run: bool) -> None:
+@json_option
+def enable(url: str, days: int, dry_run: bool, as_json: bool) -> None:
     """Enable continuous backups of a table."""
     with _open(url, 0.0, quiet=True) as table:
         if not dry_run:
             table.enable(days)
+        if as_json:
+            print_json(asdict(table.status()))
+            return
     verb = "would be" if dry_run else "are"
     click.echo(f"{table.name}: continuous backups {verb} enabled for {plural(days, 'day')}.")
 

@@ -13,8 +13,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from solotable._protocol.decode.requests import decode_request
 from solotable._protocol.requests import PutItem
+from solotable.engines.sqlite.file.forks import block_forks
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items.storage import Writer
 from solotable.engines.sqlite.operations.items.writes import check_item_size, prepare
@@ -159,6 +159,9 @@ class _Importer:
         if line.item is None:
             self._reject(name, index, line.problem)
             return
+        # Imported here: a store sends records, and needs neither the parser nor the constraints.
+        with block_forks():
+            from solotable._protocol.decode.requests import decode_request
         try:
             put: Any = decode_request("PutItem", {"TableName": self.table.name, "Item": line.item})
             size = check_item_size(put)
