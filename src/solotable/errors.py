@@ -3,6 +3,8 @@
     SolotableError
     ├── DeclarationError            a schema, key or expression is invalid
     ├── DataError                   a value cannot be stored or queried; `public_message` is for clients
+    │   ├── DamagedBackup           a file of a shipped backup is damaged or missing; `file`
+    │   ├── DamagedExport           a file of an export does not match its manifest; `file` and `line`
     │   ├── ItemTooLarge            an item is over 400 KB; `largest` names its largest fields
     │   └── StoredDataError         a stored item does not fit its class
     │       ├── NewerSchemaVersion  a newer release wrote the item
@@ -22,6 +24,7 @@
     │   ├── FileLocked              another process has the write lock; `holder` is its id
     │   ├── FileReplaced            the file was removed or replaced while it was open
     │   └── Corrupt                 stored bytes do not match their checksum
+    ├── RecoveryError               a state of a table cannot be restored as asked
     ├── NotConfigured               the region or the credentials are missing, or the profile is unusable
     ├── TransportError              no reply was received and nothing was written: `retryable`
     │   └── OutcomeUnknown          a write was sent and no reply was received: it may have been executed
@@ -49,6 +52,8 @@ __all__ = [
     "ConditionFailed",
     "Corrupt",
     "CursorRejected",
+    "DamagedBackup",
+    "DamagedExport",
     "DataError",
     "DeclarationError",
     "EngineError",
@@ -65,6 +70,7 @@ __all__ = [
     "NotUnique",
     "OutcomeUnknown",
     "ReadOnly",
+    "RecoveryError",
     "ServiceError",
     "SolotableError",
     "StorageFull",
@@ -141,6 +147,23 @@ class DataError(SolotableError):
     def __init__(self, message: str, *, public_message: str | None = None) -> None:
         super().__init__(message)
         self.public_message = public_message
+
+
+class DamagedBackup(DataError):
+    """A file of a shipped backup is damaged, missing or out of order."""
+
+    def __init__(self, message: str, *, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
+class DamagedExport(DataError):
+    """A file of an export is damaged, missing or incomplete; `line` is None where the whole file is meant."""
+
+    def __init__(self, message: str, *, file: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
 
 
 class ItemTooLarge(DataError):
@@ -263,6 +286,10 @@ class FileReplaced(EngineError):
 
 class Corrupt(EngineError):
     """Stored bytes do not match their checksum, or SQLite found the file damaged."""
+
+
+class RecoveryError(SolotableError):
+    """A state of a table cannot be restored as asked: the message says what can be."""
 
 
 class NotConfigured(SolotableError):

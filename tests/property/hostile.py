@@ -45,6 +45,11 @@ MUSIC = table(
     StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
 )
 
+IMPORT: Json = {
+    "S3BucketSource": {"S3Bucket": "vault", "S3KeyPrefix": "daily"},
+    "InputFormat": "DYNAMODB_JSON",
+    "TableCreationParameters": table("Fifth", "pk:S"),
+}
 
 POLICY = json.dumps(
     {
@@ -72,6 +77,16 @@ def opened() -> SqliteEngine:
     for number in range(2, 6):
         engine.call("PutItem", {"TableName": "Music", "Item": {**ITEM, "sk": {"N": str(number)}}})
     engine.call("PutItem", {"TableName": "Other", "Item": {"id": {"B": "AA=="}}})
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    engine.call(
+        "UpdateContinuousBackups", {"TableName": "Other", "PointInTimeRecoverySpecification": recovery}
+    )
+    engine.call("CreateBackup", {"TableName": "Other", "BackupName": "first"})
+    arn = engine.call("DescribeTable", {"TableName": "Other"})["Table"]["TableArn"]
+    for token in ("a", "b"):
+        # Without buckets, both end as FAILED.
+        engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": "vault", "ClientToken": token})
+        engine.call("ImportTable", {**IMPORT, "ClientToken": token})
     return engine
 
 
@@ -93,6 +108,8 @@ def valid_requests(engine: SqliteEngine) -> list[tuple[str, Json]]:
         *_statements(),
         ("ExecuteStatement", {**page, "NextToken": token}),
         *_tables(arn),
+        *_backups(engine.call("ListBackups", {})["BackupSummaries"][0]["BackupArn"]),
+        *_transfers(engine),
         ("ListStreams", {"TableName": "Music", "Limit": 1}),
         ("DescribeStream", {"StreamArn": stream, "Limit": 10}),
         ("GetShardIterator", {**shard, "ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}),
@@ -398,6 +415,34 @@ def _tables(arn: str) -> Iterator[tuple[str, Json]]:
     yield "DescribeContinuousBackups", {"TableName": "Music"}
     recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
     yield "UpdateContinuousBackups", {"TableName": "Music", "PointInTimeRecoverySpecification": recovery}
+
+
+def _backups(arn: str) -> Iterator[tuple[str, Json]]:
+    yield "CreateBackup", {"TableName": "Music", "BackupName": "second"}
+    yield "DescribeBackup", {"BackupArn": arn}
+    yield "DeleteBackup", {"BackupArn": arn}
+    bounds = {"TimeRangeLowerBound": 0, "TimeRangeUpperBound": 4_000_000_000}
+    yield "ListBackups", {"TableName": "Other", "Limit": 1, "BackupType": "ALL", **bounds}
+    throughput = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    billing: Json = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": throughput}
+    yield "RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "Third", **billing}
+    times: Json = {"UseLatestRestorableTime": True, "GlobalSecondaryIndexOverride": []}
+    yield "RestoreTableToPointInTime", {"SourceTableName": "Other", "TargetTableName": "Fourth", **times}
+
+
+def _transfers(engine: SqliteEngine) -> Iterator[tuple[str, Json]]:
+    table = engine.call("DescribeTable", {"TableName": "Other"})["Table"]["TableArn"]
+    where = {"S3Bucket": "vault", "S3Prefix": "daily", "S3BucketOwner": "000000000000"}
+    yield "ExportTableToPointInTime", {"TableArn": table, "ClientToken": "t", **where, "ExportTime": NOW}
+    exports = engine.call("ListExports", {"MaxResults": 1})
+    yield "DescribeExport", {"ExportArn": exports["ExportSummaries"][0]["ExportArn"]}
+    yield "ListExports", {"TableArn": table, "MaxResults": 1, "NextToken": exports["NextToken"]}
+    imports = engine.call("ListImports", {"PageSize": 1})
+    yield "DescribeImport", {"ImportArn": imports["ImportSummaryList"][0]["ImportArn"]}
+    yield "ListImports", {"TableArn": table, "PageSize": 1, "NextToken": imports["NextToken"]}
+    options = {"Csv": {"Delimiter": ";", "HeaderList": ["pk"]}}
+    asked: Json = {**IMPORT, "InputFormat": "CSV", "InputFormatOptions": options, "ClientToken": "i"}
+    yield "ImportTable", {**asked, "InputCompressionType": "GZIP"}
 
 
 TEXTS = [

@@ -21,6 +21,8 @@ ARGUMENTS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "DataError": (("text",), {"public_message": "shown"}),
     "FeedTrimmed": (("text",), {"consumer": "c", "since": AT}),
     "FileLocked": (("text",), {"holder": 7}),
+    "DamagedBackup": (("text",), {"file": "snapshot.db.gz"}),
+    "DamagedExport": (("text",), {"file": "data.json.gz", "line": 3}),
     "ItemTooLarge": (("text",), {"size": 9, "largest": [("f", 9)]}),
     "LeaseHeld": (("text",), {"name": "n", "owner": "o", "until": AT}),
     "LeaseLost": (("text",), {"name": "n", "token": 1}),

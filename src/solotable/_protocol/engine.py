@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from solotable._values.lazy_dataclass import dataclass
@@ -46,6 +47,16 @@ class AsyncEngine(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableSnapshot:
+    """The items of a table, all as of one commit."""
+
+    #: Seconds since the epoch, by the engine's clock.
+    time: float
+    #: Each item as DynamoDB JSON, and its size in bytes as DynamoDB counts it.
+    items: Iterator[tuple[bytes, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What an engine can do beside answering one request; the defaults fit any blocking engine."""
 
@@ -65,6 +76,8 @@ class Capabilities:
     clock_offset: Callable[[], float] | None = None
     #: The year of AWS's error texts that the engine answers with.
     error_texts: ErrorTexts = LATEST
+    #: Return a context with a whole table, by name, in one snapshot.
+    table_snapshot: Callable[[str], AbstractContextManager[TableSnapshot]] | None = None
 
 
 class Engine(Protocol):

@@ -17,23 +17,10 @@ WITHOUT_REPLY: Final = frozenset({"TagResource", "UntagResource"})
 #: Operations of AWS that solotable lacks; each is rejected by its name.
 UNSUPPORTED: Final = frozenset(
     {
-        # Backups
-        "CreateBackup",
-        "DeleteBackup",
-        "DescribeBackup",
-        "ListBackups",
-        "RestoreTableFromBackup",
-        "RestoreTableToPointInTime",
-        # Exports, imports and bulk operations
+        # Bulk operations
         "CancelBulkOperation",
         "DescribeBulkOperation",
-        "DescribeExport",
-        "DescribeImport",
-        "ExportTableToPointInTime",
-        "ImportTable",
         "ListBulkOperations",
-        "ListExports",
-        "ListImports",
         "StartBulkPutItems",
         # Global tables and their auto scaling
         "CreateGlobalTable",

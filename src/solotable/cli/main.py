@@ -32,6 +32,8 @@ SECTIONS = {
         "update": "solotable.cli.data.writes:update",
         "delete": "solotable.cli.data.writes:delete",
         "delete-partition": "solotable.cli.data.delete_partition",
+        "export": "solotable.cli.data.export:export",
+        "import": "solotable.cli.data.export:import_",
         "seed": "solotable.cli.data.seed",
         "tail": "solotable.cli.jobs.deliver:tail",
     },
@@ -58,6 +60,7 @@ SECTIONS = {
         "serve": "solotable.cli.server.serve",
         "doctor": "solotable.cli.server.doctor",
         "compact": "solotable.cli.server.compact",
+        "backup": "solotable.cli.backup",
     },
     "Systems": {
         "limiter": "solotable.cli.limiter",

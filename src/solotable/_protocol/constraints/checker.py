@@ -100,7 +100,7 @@ def text_holds(constraint: Text) -> Callable[[str], bool] | None:
     shortest = constraint.shortest or 0
     longest = math.inf if constraint.longest is None else constraint.longest
     if constraint.pattern is not None:
-        matches = re.compile(constraint.pattern).fullmatch
+        matches = re.compile(constraint.matcher or constraint.pattern).fullmatch
         return lambda text: shortest <= len(text) <= longest and matches(text) is not None
     if constraint.shortest is None and constraint.longest is None:
         return None

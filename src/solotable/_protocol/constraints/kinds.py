@@ -22,6 +22,8 @@ class Text:
     demanded: bool = False
     enum: tuple[str, ...] | None = None
     pattern: str | None = None
+    #: An equivalent of `pattern` that matches in linear time, where AWS's does not.
+    matcher: str | None = None
     shortest: int | None = None
     longest: int | None = None
     terse: bool = False

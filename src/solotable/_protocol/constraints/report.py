@@ -165,7 +165,7 @@ def _broken_in_text(rule: Text, text: str) -> Iterator[str]:
     if rule.enum is not None and text not in rule.enum:
         yield _one_of(rule.enum)
     yield from _broken_lengths(len(text), rule.shortest, rule.longest)
-    if rule.pattern is not None and re.fullmatch(rule.pattern, text) is None:
+    if rule.pattern is not None and re.fullmatch(rule.matcher or rule.pattern, text) is None:
         yield _matching(rule.pattern)
 
 

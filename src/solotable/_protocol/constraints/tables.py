@@ -7,6 +7,7 @@ from typing import Final
 from solotable._values.limits import (
     LONGEST_TABLE_ARN,
     LONGEST_TABLE_NAME,
+    MOST_LISTED_BACKUPS,
     MOST_LISTED_STREAMS,
     MOST_LISTED_TABLES,
     MOST_STREAM_RECORDS,
@@ -14,7 +15,7 @@ from solotable._values.limits import (
 )
 
 from .kinds import NAME_PATTERN, Constraint, Flag, ListOf, Real, Struct, Text, Unsupported, Whole
-from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
+from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES, make_transfers
 
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 _FLAG = Flag()
@@ -78,6 +79,10 @@ _GLOBAL: dict[str, Constraint] = {
     "OnDemandThroughput": _ON_DEMAND,
     "WarmThroughput": _WARM,
 }
+_LOCAL = Struct(
+    java="LocalSecondaryIndex",
+    members={"IndexName": _INDEX, "KeySchema": _KEY_SCHEMA, "Projection": _PROJECTION},
+)
 _TABLE_SETTINGS: dict[str, Constraint] = {
     "BillingMode": _BILLING,
     "ProvisionedThroughput": _THROUGHPUT,
@@ -102,12 +107,7 @@ CREATE_TABLE = Struct(
         **_TABLE_SETTINGS,
         "KeySchema": _KEY_SCHEMA,
         "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
-        "LocalSecondaryIndexes": ListOf(
-            member=Struct(
-                java="LocalSecondaryIndex",
-                members={"IndexName": _INDEX, "KeySchema": _KEY_SCHEMA, "Projection": _PROJECTION},
-            )
-        ),
+        "LocalSecondaryIndexes": ListOf(member=_LOCAL),
         "Tags": _TAGS,
         "ResourcePolicy": _TEXT,
         **_unsupported("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
@@ -158,6 +158,63 @@ LIST_TABLES = Struct(
 )
 
 _ARN = Text()
+_BACKUP_ARN = Text(required=True, shortest=37, longest=1_024)
+_OVERRIDES: dict[str, Constraint] = {
+    "TargetTableName": _INDEX,
+    "BillingModeOverride": _BILLING,
+    "GlobalSecondaryIndexOverride": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
+    "LocalSecondaryIndexOverride": ListOf(member=_LOCAL),
+    "ProvisionedThroughputOverride": _THROUGHPUT,
+    "OnDemandThroughputOverride": _ON_DEMAND,
+    "SSESpecificationOverride": _ENCRYPTION,
+    **_unsupported("VectorIndexOverride"),
+}
+BACKUPS: Final[dict[str, Struct]] = {
+    "CreateBackup": Struct(
+        java="CreateBackupInput", members={"TableName": DEMANDED_TABLE, "BackupName": _INDEX}
+    ),
+    "DescribeBackup": Struct(java="DescribeBackupInput", members={"BackupArn": _BACKUP_ARN}),
+    "DeleteBackup": Struct(java="DeleteBackupInput", members={"BackupArn": _BACKUP_ARN}),
+    "ListBackups": Struct(
+        java="ListBackupsInput",
+        members={
+            "TableName": Text(shortest=1, longest=LONGEST_TABLE_ARN),
+            "Limit": Whole(least=1, most=MOST_LISTED_BACKUPS),
+            "TimeRangeLowerBound": Real(),
+            "TimeRangeUpperBound": Real(),
+            "ExclusiveStartBackupArn": Text(shortest=37, longest=1_024),
+            "BackupType": Text(enum=("USER", "SYSTEM", "AWS_BACKUP", "ALL")),
+        },
+    ),
+    "RestoreTableFromBackup": Struct(
+        java="RestoreTableFromBackupInput", members={**_OVERRIDES, "BackupArn": _BACKUP_ARN}
+    ),
+    "RestoreTableToPointInTime": Struct(
+        java="RestoreTableToPointInTimeInput",
+        members={
+            **_OVERRIDES,
+            "SourceTableArn": Text(shortest=1, longest=LONGEST_TABLE_ARN),
+            "SourceTableName": Text(
+                pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME
+            ),
+            "UseLatestRestorableTime": _FLAG,
+            "RestoreDateTime": Real(),
+        },
+    ),
+}
+TRANSFERS: Final = make_transfers(
+    {
+        "AttributeDefinitions": ListOf(member=_DEFINITION, required=True),
+        "TableName": _INDEX,
+        "KeySchema": _KEY_SCHEMA,
+        **{
+            name: _TABLE_SETTINGS[name]
+            for name in ("BillingMode", "ProvisionedThroughput", "SSESpecification", "OnDemandThroughput")
+        },
+        "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
+        **_unsupported("VectorIndexes"),
+    }
+)
 
 
 def _of_table(java: str, **members: Constraint) -> Struct:
@@ -201,6 +258,8 @@ TABLES: Final[dict[str, Struct]] = {
             },
         ),
     ),
+    **BACKUPS,
+    **TRANSFERS,
     **POLICIES,
     **INSIGHTS,
 }

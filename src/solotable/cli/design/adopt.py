@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.database import NotFoundError, check_is_database, file_exists, parse_url
+from solotable.cli.options.database import open_engine_of, parse_url
 from solotable.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
@@ -63,18 +63,11 @@ def command(db: str, name: str | None, sample: int, out: Path | None, force: boo
 
 def _sample(db: str, name: str | None, most: int) -> TableSample:
     """Read a table's definition and some of its items."""
-    from solotable._connect import open_engine
     from solotable._entities.adoption.sample import TableSample
     from solotable._protocol.requests import Control
 
-    url = parse_url(db)
-    if not file_exists(url):
-        raise NotFoundError(f"No such file: {url.path}.")
-    if url.path is not None:
-        check_is_database(url.path)
-    engine = open_engine(url)
-    try:
-        table = name or url.table or _only_table(engine)
+    with open_engine_of(db) as engine:
+        table = name or parse_url(db).table or _only_table(engine)
         described = engine.handle(Control(operation="DescribeTable", members={"TableName": table}))
         ttl = engine.handle(Control(operation="DescribeTimeToLive", members={"TableName": table}))
         status = ttl.get("TimeToLiveDescription", {})
@@ -85,8 +78,6 @@ def _sample(db: str, name: str | None, most: int) -> TableSample:
             else None,
             list(_scan(engine, table, most)),
         )
-    finally:
-        engine.close()
 
 
 def _only_table(engine: Engine) -> str:

@@ -190,24 +190,35 @@ def open_admin_store(
 
 
 @contextmanager
-def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> Iterator[tuple[Engine, Url]]:
+def open_engine_of(db: str | None, *, create: bool = False) -> Iterator[Engine]:
+    """Open the engine of a URL, for a command that needs no models."""
     from solotable._connect import open_engine
 
     url = parse_url(db)
     if not create and not file_exists(url):
-        raise NotFoundError(f"No such file: {url.path}. Create it with: {_apply_command(db)}")
+        raise NotFoundError(f"No such file: {url.path}.")
     if url.path is not None:
         check_is_database(url.path)
     engine = open_engine(url)
     try:
-        yield engine, url
-    except TableNotFound as error:
-        raise NotFoundError(
-            f"{f'Table {own.name}' if own else 'A declared table'} does not exist at {db}. "
-            f"Create it with: {_apply_command(db)}"
-        ) from error
+        yield engine
     finally:
         engine.close()
+
+
+@contextmanager
+def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> Iterator[tuple[Engine, Url]]:
+    url = parse_url(db)
+    if not create and not file_exists(url):
+        raise NotFoundError(f"No such file: {url.path}. Create it with: {_apply_command(db)}")
+    with open_engine_of(db, create=create) as engine:
+        try:
+            yield engine, url
+        except TableNotFound as error:
+            raise NotFoundError(
+                f"{f'Table {own.name}' if own else 'A declared table'} does not exist at {db}. "
+                f"Create it with: {_apply_command(db)}"
+            ) from error
 
 
 def _apply_command(db: str | None) -> str:

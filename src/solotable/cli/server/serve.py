@@ -115,6 +115,11 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     type=click.Choice(_YEARS),
     help="The year of AWS's error texts; many changed in mid-2026.",
 )
+@click.option(
+    "--buckets",
+    metavar="FOLDER|s3://",
+    help="The buckets of exports and imports: a folder with a folder for each bucket, or those of S3.",
+)
 @click.option("--log", is_flag=True, help="Print a line for each request.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no banner.")
 def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
@@ -130,6 +135,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     cors_origin: str | None,
     sweep_seconds: float,
     error_texts: ErrorTexts,
+    buckets: str | None,
     log: bool,
     quiet: bool,
 ) -> None:
@@ -163,7 +169,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     if not memory:
         check_is_database(path)
     durability: sqlite.Durability = "relaxed" if relaxed else "full"
-    with sqlite.open(path, durability=durability, error_texts=error_texts) as engine:
+    with sqlite.open(path, durability=durability, error_texts=error_texts, buckets=buckets) as engine:
         serve(engine, settings, ready=ready)
 
 

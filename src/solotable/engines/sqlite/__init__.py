@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from solotable._protocol.error_texts import LATEST, ErrorTexts
+from solotable.locations import Buckets, locate_buckets
 
 from .engine import SqliteEngine
 from .file.connection import LOCK_SECONDS, MEMORY, Durability
@@ -28,6 +29,7 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
     lock_timeout_seconds: float = LOCK_SECONDS,
     clock: Callable[[], float] = time.time,
     error_texts: ErrorTexts = LATEST,
+    buckets: str | os.PathLike[str] | Buckets | None = None,
 ) -> SqliteEngine:
     """Open a database file, or create it; `":memory:"` opens a database in memory.
 
@@ -36,7 +38,12 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
     raises FileLocked.
 
     With `error_texts` "2025", errors have the texts of AWS from before mid-2026, when many of them changed.
+
+    `buckets` is where ExportTableToPointInTime writes and ImportTable reads: a folder with a folder for each
+    bucket, or "s3://" for the buckets of S3, through boto3.
     """
+    if isinstance(buckets, str | os.PathLike):
+        buckets = locate_buckets(buckets)
     return SqliteEngine(
         os.fspath(path),
         durability=durability,
@@ -44,4 +51,5 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
         lock_timeout_seconds=lock_timeout_seconds,
         clock=clock,
         error_texts=error_texts,
+        buckets=buckets,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -18,6 +19,7 @@ from solotable._protocol.engine import Capabilities, Pause, ReplyT
 from solotable._protocol.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.requests import Request
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
+from solotable.locations import Buckets
 
 from .counts import recount
 from .counts.pending_counts import PendingCounts
@@ -27,9 +29,12 @@ from .file.group_commit import Outcome
 from .file.presence import PresenceLock
 from .items.storage import Writer
 from .maintenance import index_backfill
+from .maintenance.table_snapshot import table_snapshot
 from .maintenance.ttl_sweeper import sweep
 from .operations import OPERATIONS
+from .recovery import targets
 from .tables.catalog import Catalog, Table
+from .transfers import jobs
 
 ResultT = TypeVar("ResultT")
 
@@ -48,10 +53,10 @@ class SqliteEngine:
     """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
 
     `clock` returns seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
-    `error_texts` is the year of AWS's error texts.
+    `error_texts` is the year of AWS's error texts. `buckets` holds exports and what imports read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # as many as `open` has
         self,
         path: str,
         *,
@@ -61,10 +66,12 @@ class SqliteEngine:
         clock: Callable[[], float] = time.time,
         connect: Connect = connect,
         error_texts: ErrorTexts = LATEST,
+        buckets: Buckets | None = None,
     ) -> None:
         if error_texts not in YEARS:
             raise DeclarationError(f"error_texts is {' or '.join(YEARS)}, got {error_texts!r}.")
         self._error_texts = error_texts
+        self.buckets = buckets
         self.database = Database(
             path,
             durability=durability,
@@ -80,8 +87,10 @@ class SqliteEngine:
         self.thread = _ThreadSettings()
         try:
             if not read_only:
+                jobs.fail_interrupted(self)
                 recount.repair(self)
                 index_backfill.resume_all(self)
+                targets.resume_all(self)
         except BaseException:
             # The caller does not get the engine, so it cannot close it.
             recount.stop(self)
@@ -106,6 +115,7 @@ class SqliteEngine:
             short_reads=True,
             handle_together=self.handle_together,
             error_texts=self._error_texts,
+            table_snapshot=partial(table_snapshot, self),
         )
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
@@ -198,7 +208,7 @@ class SqliteEngine:
         if cached is not None:
             return cached
         with self.database.read() as connection:
-            return self.catalog.table(connection, plain_name(name))
+            return self.catalog.ready_table(connection, plain_name(name))
 
     def schema(self, table_name: str, index: str | None = None) -> KeyNames:
         """Return the names of the key attributes of a table or of one of its indexes."""
@@ -221,6 +231,7 @@ class SqliteEngine:
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
+        jobs.stop(self)
         recount.stop(self)
         self.pending_counts.close()
         self.database.close()

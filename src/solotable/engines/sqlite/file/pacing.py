@@ -21,15 +21,17 @@ class BatchPacer:
         self._database = database
         self._most = _MOST_IN_MEMORY if database.in_memory else _MOST
         self._version: int | None = None
+        #: Whether another writer was seen during the last transaction.
+        self.is_contended = False
         self.items = _FEWEST
 
     def adapt(self, connection: sqlite3.Connection) -> None:
         """Adapt the size; call it at the end of a transaction, inside it."""
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         # Commits of other processes change the version; their waiting writers cannot be seen.
-        contended = bool(self._database.waiting) or self._version not in (None, version)
+        self.is_contended = bool(self._database.waiting) or self._version not in (None, version)
         self._version = version
-        self.items = _FEWEST if contended else min(2 * self.items, self._most)
+        self.items = _FEWEST if self.is_contended else min(2 * self.items, self._most)
 
     def yield_to_writers(self) -> None:
         """Let other writers commit, between two transactions."""

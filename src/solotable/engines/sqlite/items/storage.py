@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator
 from typing import Any
+from zlib import adler32
 
 from solotable._protocol.capacity import CapacityMeter, write_units
 from solotable._protocol.decode.large_items import decode_item_in_steps
@@ -19,9 +20,11 @@ from solotable._values import Item, item_size
 from solotable._values.checksum import crc32
 from solotable.engines.sqlite.counts.counts import CountDeltas, CountOwner
 from solotable.engines.sqlite.tables.catalog import Index, Table
+from solotable.engines.sqlite.tables.windows import next_change_micros
 from solotable.errors import Corrupt
 
 from . import expiry_index
+from .change_rows import UNSTREAMED, change_checksum
 from .keys import encode_index_key, has_index_key
 
 #: A row of a range: size, item, checksum, and key in the range. A row of an index also has the item's own
@@ -200,7 +203,7 @@ class Writer:
     what the action changes in the counts of tables and indexes.
     """
 
-    __slots__ = ("_action", "_by_service", "_clock", "_now_micros", "connection", "deltas")
+    __slots__ = ("_action", "_by_service", "_change_micros", "_clock", "_now_micros", "connection", "deltas")
 
     connection: sqlite3.Connection
     deltas: CountDeltas
@@ -217,6 +220,7 @@ class Writer:
         # A write may run again, after a transaction that was rolled back.
         self.deltas = {}
         self._now_micros: int | None = None
+        self._change_micros: int | None = None
         return self._action(self)
 
     @property
@@ -226,6 +230,17 @@ class Writer:
             self._now_micros = int(self._clock() * 1_000_000)
         return self._now_micros
 
+    @property
+    def change_micros(self) -> int:
+        """The time of this transaction's change records: later than every earlier transaction's.
+
+        So a time, like a sequence number, is between two transactions and never inside one, also if the clock
+        goes backwards.
+        """
+        if self._change_micros is None:
+            self._change_micros = next_change_micros(self.connection, self.now_micros)
+        return self._change_micros
+
     def find(self, table: Table, key: bytes) -> StoredItem | None:
         """Return the row of this key as this transaction sees it."""
         return decode_row(table, key, self.connection.execute(table.select_sql, (key,)).fetchone())
@@ -233,7 +248,7 @@ class Writer:
     def save(self, table: Table, key: bytes, old: StoredItem | None, new: Item, size: int) -> None:
         """Insert an item, or replace the stored one."""
         raw = dumps(new)
-        if old is not None and (old.raw == raw or (table.stream is not None and old.item == new)):
+        if old is not None and (old.raw == raw or (table.stream is not None and _is_same(old, raw, new))):
             # DynamoDB: a write that changes nothing leaves no record of a change.
             return
         crc = crc32(raw, crc32(key))
@@ -252,7 +267,34 @@ class Writer:
                 self.connection, table.expiry, row_id, None if old is None else old.item, new
             )
         if table.stream is not None:
-            self._record_change(table.stream, key, old, raw)
+            self._record_change(table, key, old, raw, crc)
+
+    def insert_row(self, table: Table, key: bytes, size: int, crc: int, raw: bytes) -> int | None:
+        """Insert a row of a copy without its index entries; return its id, or None if the key exists."""
+        added = self.connection.execute(table.copy_sql, (key, size, crc, raw))
+        if not added.rowcount:
+            return None
+        self._count(table.own_count, 1, size)
+        return added.lastrowid or 0
+
+    def insert_rows(self, table: Table, rows: list[tuple[bytes, int, int, bytes]]) -> bool:
+        """Insert rows of a copy of a table without indexes; return False, with no row, if a key exists."""
+        self.connection.execute("SAVEPOINT rows")
+        added = self.connection.executemany(table.copy_sql, rows).rowcount
+        is_complete = added == len(rows)
+        if is_complete:
+            self._count(table.own_count, added, sum(row[1] for row in rows))
+        else:
+            self.connection.execute("ROLLBACK TO rows")
+        self.connection.execute("RELEASE rows")
+        return is_complete
+
+    def insert_entry(
+        self, table: Table, index: Index, entry: bytes, key: bytes, row_id: int, size: int
+    ) -> None:
+        """Insert the index entry of a copied row."""
+        if add_entry(self.connection, index, entry, key, row_id):
+            self._count(table.count_owner(index.id), 1, size)
 
     def remove(self, table: Table, key: bytes, old: StoredItem) -> None:
         """Remove a stored item."""
@@ -263,7 +305,7 @@ class Writer:
         if table.expiry is not None:
             expiry_index.move_entry(self.connection, table.expiry, old.id, old.item, None)
         if table.stream is not None:
-            self._record_change(table.stream, key, old, None)
+            self._record_change(table, key, old, None, 0)
 
     def _count(self, owner: CountOwner, items: int, size: int) -> None:
         counted = self.deltas.get(owner)
@@ -312,13 +354,27 @@ class Writer:
         if growth and has_index_key(index, new):
             self._count(table.count_owner(index.id), 0, growth)
 
-    def _record_change(self, stream: str, key: bytes, old: StoredItem | None, new: bytes | None) -> None:
+    def _record_change(
+        self, table: Table, key: bytes, old: StoredItem | None, new: bytes | None, item_crc: int
+    ) -> None:
         before = None if old is None else old.raw
+        stream, at_micros = table.stream or "", self.change_micros
+        flags = self._by_service + table.change_flags
+        if new is not None and flags & UNSTREAMED:
+            # Undoing a change needs the old image only. The new one is in the next change, or in the table.
+            new = item_crc.to_bytes(4, "big")
+        crc = change_checksum(stream, at_micros, flags, key, before, new)
         self.connection.execute(
             "INSERT INTO changes (stream, at_micros, by_service, key, old, new, crc) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (stream, self.now_micros, self._by_service, key, before, new, change_checksum(before, new)),
+            (stream, at_micros, flags, key, before, new, crc),
         )
+
+
+def _is_same(old: StoredItem, raw: bytes, new: Item) -> bool:
+    """Say whether two items with different JSON are equal: only the order of their attributes differs."""
+    # The low half of Adler-32 is the sum of the bytes. It spares most writes from decoding the stored item.
+    return len(raw) == len(old.raw) and (adler32(raw) ^ adler32(old.raw)) & 0xFFFF == 0 and old.item == new
 
 
 def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
@@ -327,21 +383,6 @@ def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
         if one.get(name) != other.get(name):
             return False
     return True
-
-
-def change_checksum(old: bytes | None, new: bytes | None) -> int:
-    """Return the checksum of a change record."""
-    return crc32(new or b"", crc32(old or b""))
-
-
-def check_change(old: bytes | None, new: bytes | None, crc: int) -> None:
-    """Raise Corrupt if a change record does not match its checksum."""
-    try:
-        sound = change_checksum(old, new) == crc
-    except TypeError:
-        sound = False
-    if not sound:
-        raise Corrupt("A change record does not match its checksum; it was not returned.")
 
 
 def meter_write(

@@ -18,11 +18,11 @@ from typing import Any
 from solotable._values.checksum import crc32
 from solotable.engines.sqlite.tables.catalog import Definition
 from solotable.engines.sqlite.tables.definitions import table_arn
+from solotable.engines.sqlite.tables.windows import DAY_MICROS, newest_sequence
 from solotable.errors import Corrupt
 
-from .storage import check_change
+from .change_rows import BY_SERVICE, COLUMNS, STREAMED_SQL, decode_change
 
-DAY_MICROS = 24 * 3600 * 1_000_000
 #: How long a stream contains a change.
 RETENTION_MICROS = DAY_MICROS
 _MEMBERS = (
@@ -106,19 +106,6 @@ def disable(connection: sqlite3.Connection, definition: Definition, now_micros: 
     )
 
 
-def newest_sequence(connection: sqlite3.Connection) -> int:
-    """Return the last sequence number.
-
-    Trimming leaves the last change, so that no number is used twice. AUTOINCREMENT would do the same and cost
-    one more page in every write; files of older versions use it.
-    """
-    (last,) = connection.execute(
-        "SELECT max((SELECT coalesce(max(sequence), 0) FROM changes), "
-        "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'))"
-    ).fetchone()
-    return int(last)
-
-
 def find(connection: sqlite3.Connection, arn: str, now_micros: int) -> Stream | None:
     """Return the stream of this ARN, unless it was disabled over a day ago."""
     row = connection.execute(f"SELECT {_MEMBERS} FROM streams WHERE arn = ?", (arn,)).fetchone()
@@ -142,8 +129,8 @@ def read_records(
 ) -> Iterator[ChangeRecord]:
     """Yield the stream's changes from a sequence number on, with trimmed ones that are not deleted yet."""
     rows = connection.execute(
-        "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
-        "WHERE stream = ? AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
+        f"SELECT {COLUMNS} FROM changes "
+        f"WHERE stream = ? AND {STREAMED_SQL} AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
         (
             stream.stream,
             max(start, stream.first),
@@ -151,18 +138,22 @@ def read_records(
             limit,
         ),
     )
-    for sequence, at_micros, by_service, old, new, crc in rows:
-        check_change(old, new, crc)
+    for row in rows:
+        change = decode_change(row)
         yield ChangeRecord(
-            sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new
+            sequence=change.sequence,
+            at_micros=change.at_micros,
+            by_service=bool(change.flags & BY_SERVICE),
+            old=change.old,
+            new=change.new,
         )
 
 
 def find_horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
     """Return the sequence number of the oldest change that may be read, or of the next one."""
     row = connection.execute(
-        "SELECT sequence FROM changes WHERE stream = ? AND sequence >= ? AND at_micros >= ? "
-        "ORDER BY sequence LIMIT 1",
+        f"SELECT sequence FROM changes WHERE stream = ? AND {STREAMED_SQL} AND sequence >= ? "
+        "AND at_micros >= ? ORDER BY sequence LIMIT 1",
         (stream.stream, max(stream.first, stream.trimmed + 1), now_micros - RETENTION_MICROS),
     ).fetchone()
     end = (newest_sequence(connection) if stream.last is None else stream.last) + 1

@@ -2,46 +2,40 @@
 
 A sweep reads the expiry index of each table with time to live, so its cost grows with the expired items. The
 transaction that removes an item checks it again, because its expiry time may have changed. The caller decides
-when to call `sweep`.
+when to call `sweep`. `change_pruning` removes the change records.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index, streams
-from solotable.engines.sqlite.items.storage import StoredItem, Writer, change_checksum, is_row_sound
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, is_row_sound
+from solotable.engines.sqlite.recovery import backups
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.engines.sqlite.tables.definitions import read_definitions, read_table
 from solotable.errors import TableNotFound
 
-from . import index_backfill
+from . import change_pruning, index_backfill
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
-
-_TRIM = 1_000
 
 
 def sweep(engine: SqliteEngine) -> int:
     """Remove expired items, change records and tokens; return the number of items."""
     with engine.database.read() as connection:
-        definitions = read_definitions(connection)
+        definitions = read_definitions(connection, backups=True)
     index_backfill.resume_all(engine)
     removed = 0
     for name, definition in definitions:
         if definition.get("TimeToLive"):
             removed += _sweep_table(engine, name)
-    recovery_days = {
-        definition["TableId"]: definition["PointInTimeRecovery"]["RecoveryPeriodInDays"]
-        for _, definition in definitions
-        if definition.get("PointInTimeRecovery")
-    }
     _advance_streams(engine)
-    _trim_changes(engine, recovery_days)
+    backups.expire(engine, definitions)
+    change_pruning.prune(engine, [definition for _, definition in definitions])
     _trim_rest(engine)
     # Without this, other processes would see the last counts of an idle engine only after it closes.
     engine.pending_counts.flush()
@@ -120,50 +114,6 @@ def _advance_streams(engine: SqliteEngine) -> None:
         engine.database.write(
             lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", trimmed)
         )
-
-
-def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
-    stream = ""
-    while True:
-        with engine.database.read() as connection:
-            (following,) = connection.execute(
-                "SELECT min(stream) FROM changes WHERE stream > ?", (stream,)
-            ).fetchone()
-        if following is None:
-            return
-        stream = following
-        retention = max(streams.RETENTION_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
-        while _trim_stream(engine, stream, engine.now_micros() - retention):
-            pass
-
-
-def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
-    """Remove a batch of a stream's oldest changes; return whether there may be more."""
-    with engine.database.read() as connection:
-        rows = connection.execute(
-            "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
-            "WHERE stream = ? ORDER BY sequence LIMIT ?",
-            (stream, _TRIM),
-        ).fetchall()
-        last = streams.newest_sequence(connection)
-    old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
-    # Keep the last change without its images: see `streams.newest_sequence`.
-    if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
-        return False
-
-    def trim(connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "DELETE FROM changes WHERE stream = ? AND sequence <= ? AND sequence < ?",
-            (stream, old[-1][0], last),
-        )
-        connection.execute(
-            "UPDATE changes SET key = x'', old = NULL, new = NULL, crc = ? "
-            "WHERE stream = ? AND sequence = ? AND sequence <= ?",
-            (change_checksum(None, None), stream, last, old[-1][0]),
-        )
-
-    engine.database.write(trim)
-    return len(old) == _TRIM
 
 
 def _trim_rest(engine: SqliteEngine) -> None:

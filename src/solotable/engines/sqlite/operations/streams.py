@@ -19,6 +19,7 @@ from solotable._values.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STR
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.items.streams import ChangeRecord, Stream
 from solotable.engines.sqlite.tables.definitions import REGION
+from solotable.engines.sqlite.tables.windows import newest_sequence
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[st
             raise TableNotFound(
                 f"Requested resource not found: Shard: {members['ShardId']} in Stream: {stream.arn} not found"
             )
-        end = streams.newest_sequence(connection) if stream.last is None else stream.last
+        end = newest_sequence(connection) if stream.last is None else stream.last
         if kind == "TRIM_HORIZON":
             start = streams.find_horizon(connection, stream, now)
         elif kind == "LATEST":

@@ -122,13 +122,23 @@ class Table:
     @cached_property
     def stream(self) -> str | None:
         """The name of the table in `changes`; None if it has neither a stream nor backups."""
-        if not (self.stream_enabled or self.recoverable):
+        if not (self.stream_enabled or self.recoverable or self.definition.get("Copies")):
             return None
         return str(self.definition["TableId"])
+
+    @cached_property
+    def change_flags(self) -> int:
+        """The flags of the table's changes: see `items/change_rows`."""
+        return 4 if self.stream_enabled else 4 + 2
 
     @property
     def stream_enabled(self) -> bool:
         return bool(self.definition.get("StreamSpecification", {}).get("StreamEnabled"))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests reach the table: it is not a backup, and no restore or import still fills it."""
+        return self.definition.keys().isdisjoint(("Backup", "Copy", "Import"))
 
     @property
     def recoverable(self) -> bool:
@@ -175,6 +185,10 @@ class Table:
     @cached_property
     def insert_sql(self) -> str:
         return f"INSERT INTO {self.items} (key, size, crc, item) VALUES (?, ?, ?, ?)"
+
+    @cached_property
+    def copy_sql(self) -> str:
+        return f"INSERT OR IGNORE INTO {self.items} (key, size, crc, item) VALUES (?, ?, ?, ?)"
 
     @cached_property
     def update_sql(self) -> str:
@@ -240,6 +254,13 @@ class Catalog:
             raise TableNotFound
         return found
 
+    def ready_table(self, connection: sqlite3.Connection, name: str) -> Table:
+        """Return the table of this name, or raise TableNotFound, also if a restore still fills it."""
+        found = self.table(connection, name)
+        if not found.is_ready:
+            raise TableNotFound
+        return found
+
     def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
         """Read the definition of a table from the file."""
         row = connection.execute(
@@ -251,13 +272,19 @@ class Catalog:
         *members, crc = row
         check_definition(name, members[-1], crc)
         table = _build_table(*members)
-        self.tables[name] = table
+        if table.is_ready:
+            self.tables[name] = table
         return table
 
 
-def list_names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
-    """Return the sorted table names after `after`."""
-    rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
+def list_names(
+    connection: sqlite3.Connection, *, after: str = "", limit: int = -1, backups: bool = True
+) -> list[str]:
+    """Return the sorted table names after `after`; those of backups are ARNs."""
+    rows = connection.execute(
+        "SELECT name FROM catalog WHERE name > ? AND (? OR NOT instr(name, ':')) ORDER BY name LIMIT ?",
+        (after, backups, limit),
+    )
     return [name for (name,) in rows]
 
 
@@ -306,6 +333,16 @@ def drop(connection: sqlite3.Connection, table: Table) -> None:
     connection.execute(f"DROP TABLE {table.items}")
     connection.execute("DELETE FROM counts WHERE table_id = ?", (table.id,))
     connection.execute("DELETE FROM catalog WHERE id = ?", (table.id,))
+
+
+def rename(connection: sqlite3.Connection, table: Table, name: str, definition: Definition) -> Table:
+    """Store a table under another name with another definition; drop its indexes."""
+    changed = replace(connection, table, definition)
+    text = json.dumps(definition)
+    connection.execute(
+        "UPDATE catalog SET name = ?, crc = ? WHERE id = ?", (name, _checksum(name, text), table.id)
+    )
+    return _build_table(table.id, name, changed.generation, text)
 
 
 def _create_indexes(connection: sqlite3.Connection, definition: Definition) -> list[int]:

@@ -37,11 +37,12 @@ def table_not_found(name: str) -> TableNotFound:
     return TableNotFound(f"Requested resource not found: Table: {name} not found")
 
 
-def load_current_table(engine: SqliteEngine, name: str) -> Table:
-    """Read a table's definition from the file."""
+def load_current_table(engine: SqliteEngine, name: str, *, creating: bool = False) -> Table:
+    """Read a table's definition from the file; with `creating`, also while a restore fills it."""
     with engine.database.read() as connection:
         found = engine.catalog.load(connection, name)
-    if found is None:
+    # DynamoDB: most operations do not find a table that is being restored.
+    if found is None or not (found.is_ready or creating):
         raise table_not_found(name)
     return found
 
@@ -60,6 +61,8 @@ def change_definition(engine: SqliteEngine, name: str, action: Change) -> Table:
 
     def run(connection: sqlite3.Connection) -> Table:
         table = read_table(connection, name)
+        if not table.is_ready:
+            raise table_not_found(name)
         definition = copy.deepcopy(table.definition)
         action(connection, table, definition)
         if definition == table.definition:
@@ -72,10 +75,14 @@ def change_definition(engine: SqliteEngine, name: str, action: Change) -> Table:
         engine.catalog.forget(name)
 
 
-def read_definitions(connection: sqlite3.Connection) -> list[tuple[str, Definition]]:
-    """Return the names and definitions of all tables."""
+def read_definitions(
+    connection: sqlite3.Connection, *, backups: bool = False
+) -> list[tuple[str, Definition]]:
+    """Return the names and definitions of all tables, or also of backups."""
     found: list[tuple[str, Definition]] = []
-    for name, text, crc in connection.execute("SELECT name, definition, crc FROM catalog ORDER BY name"):
+    for name, text, crc in connection.execute(
+        "SELECT name, definition, crc FROM catalog WHERE ? OR NOT instr(name, ':') ORDER BY name", (backups,)
+    ):
         catalog.check_definition(name, text, crc)
         found.append((name, json.loads(text)))
     return found

@@ -42,6 +42,12 @@ def describe(engine: SqliteEngine, table: Table) -> dict[str, Any]:
     for member in _AS_STORED:
         if member in definition:
             described[member] = definition[member]
+    if "Import" in definition:
+        described["TableStatus"] = "CREATING"
+    if "Copy" in definition:
+        # DynamoDB: an ACTIVE table does not say that it was restored.
+        described["TableStatus"] = "CREATING"
+        described["RestoreSummary"] = definition["Copy"].get("Summary", {}) | {"RestoreInProgress": True}
     if "LatestStreamLabel" in definition:
         described["LatestStreamLabel"] = definition["LatestStreamLabel"]
         described["LatestStreamArn"] = f"{arn}/stream/{definition['LatestStreamLabel']}"

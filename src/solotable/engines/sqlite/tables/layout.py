@@ -11,8 +11,13 @@ range of changes of each stream, also after its table is deleted.
 
 `counts` has the number of items and bytes of each table and index, so that DescribeTable reads no items; each
 writer adds its deltas about once a second (`pending_counts`). `sessions` has the writers that have not closed
-the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these three;
-`upgrade` adds them.
+the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these three.
+
+`recovery` has the window of each table with continuous backups: which changes can be undone. A backup is a
+table whose name in the catalog is the backup's ARN. Layout 2 lacks both.
+
+`transfers` has the exports to and imports from buckets, as JSON. Layout 3 lacks it. `upgrade` adds what a
+file lacks.
 
 Items, index entries, definitions, changes and streams have checksums, because SQLite's pages have none.
 """
@@ -24,7 +29,7 @@ import sqlite3
 from solotable.errors import NotOurFile
 
 APPLICATION_ID = 0x501074B1
-VERSION = 2
+VERSION = 4
 PAGE_BYTES = 4096
 
 _LAYOUT = """
@@ -49,7 +54,6 @@ CREATE TABLE changes (
     new BLOB,
     crc INTEGER NOT NULL
 );
-CREATE INDEX changes_by_stream ON changes (stream, sequence);
 CREATE TABLE streams (
     arn TEXT PRIMARY KEY,
     label TEXT NOT NULL,
@@ -86,6 +90,31 @@ CREATE TABLE sessions (
     folds INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+#: Only changes that a stream may have are in the index: each entry costs a write one more page.
+#: `items/change_rows` has the flags of `by_service`.
+#:
+#: `recovery`: `first` is the newest change when the window was opened, `pruned` the last that was pruned, and
+#: `last` the last change of a closed window.
+_LAYOUT_3 = """
+CREATE INDEX changes_by_stream ON changes (stream, sequence) WHERE (by_service & 2) = 0;
+CREATE TABLE recovery (
+    stream TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    since_micros INTEGER NOT NULL,
+    pruned INTEGER NOT NULL,
+    pruned_micros INTEGER NOT NULL,
+    last INTEGER,
+    crc INTEGER NOT NULL,
+    PRIMARY KEY (stream, first)
+) WITHOUT ROWID;
+"""
+_LAYOUT_4 = """
+CREATE TABLE transfers (
+    arn TEXT PRIMARY KEY,
+    record TEXT NOT NULL,
+    crc INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
@@ -117,6 +146,8 @@ def create(connection: sqlite3.Connection) -> None:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             _execute(connection, _LAYOUT)
             create_counts(connection)
+            create_recovery(connection)
+            create_transfers(connection)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -129,6 +160,17 @@ def create(connection: sqlite3.Connection) -> None:
 def create_counts(connection: sqlite3.Connection) -> None:
     """Create the tables that are new in layout 2."""
     _execute(connection, _LAYOUT_2)
+
+
+def create_recovery(connection: sqlite3.Connection) -> None:
+    """Create the table and the index that are new in layout 3."""
+    connection.execute("DROP INDEX IF EXISTS changes_by_stream")
+    _execute(connection, _LAYOUT_3)
+
+
+def create_transfers(connection: sqlite3.Connection) -> None:
+    """Create the table that is new in layout 4."""
+    _execute(connection, _LAYOUT_4)
 
 
 def _execute(connection: sqlite3.Connection, script: str) -> None:

@@ -28,14 +28,17 @@ _CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 def create_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Create a table."""
-    _check(members)
+    check_new_table(members)
     name = members["TableName"]
 
     def run(connection: sqlite3.Connection) -> Table:
-        if Catalog().load(connection, name) is not None:
+        existing = Catalog().load(connection, name)
+        if existing is not None and not existing.is_ready:
+            raise ServiceError("ResourceInUseException", f"Table is being used: {name}")
+        if existing is not None:
             raise ServiceError("ResourceInUseException", f"Table already exists: {name}")
         now = engine.now_micros()
-        definition = _definition(members, now)
+        definition = new_definition(members, now)
         if definition.get("StreamSpecification"):
             streams.enable(connection, definition, now)
         return catalog.add(connection, name, definition)
@@ -54,7 +57,8 @@ def create_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
     return {"TableDescription": description}
 
 
-def _check(members: dict[str, Any]) -> None:
+def check_new_table(members: dict[str, Any]) -> None:
+    """Check the members of CreateTable in AWS's order."""
     on_demand = members.get("BillingMode") == "PAY_PER_REQUEST"
     throughput = members.get("ProvisionedThroughput")
     if on_demand and throughput is not None:
@@ -132,7 +136,8 @@ def _key_path(key: str) -> str:
     return key if "/" in key else f"key/{key}"
 
 
-def _definition(members: dict[str, Any], now_micros: int) -> Definition:
+def new_definition(members: dict[str, Any], now_micros: int) -> Definition:
+    """Return the definition of a new table."""
     now = now_micros // 1000 / 1000
     definition: Definition = {
         "TableName": members["TableName"],

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def describe_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Describe a table."""
-    table = load_current_table(engine, members["TableName"])
+    table = load_current_table(engine, members["TableName"], creating=True)
     index_backfill.resume(engine, table)
     return {"Table": describe(engine, table)}

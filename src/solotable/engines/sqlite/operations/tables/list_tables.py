@@ -16,7 +16,7 @@ def list_tables(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]
     limit = members.get("Limit", MOST_LISTED_TABLES)
     with engine.database.read() as connection:
         found = catalog.list_names(
-            connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1
+            connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1, backups=False
         )
     answer: dict[str, Any] = {"TableNames": found[:limit]}
     if len(found) > limit:

@@ -1,14 +1,11 @@
-"""DescribeContinuousBackups and UpdateContinuousBackups: read and change the setting.
-
-The table `changes` has the change records. These operations do not restore a table.
-"""
+"""DescribeContinuousBackups and UpdateContinuousBackups: the setting, and the window of a table."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from solotable.engines.sqlite.items.streams import DAY_MICROS
+from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Definition, Table
 from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table
 from solotable.errors import ServiceError, TableNotFound, invalid
@@ -24,7 +21,7 @@ def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -
     try:
         table = load_current_table(engine, members["TableName"])
     except TableNotFound:
-        raise _missing(members["TableName"]) from None
+        raise missing_table(members["TableName"]) from None
     return _description(engine, table)
 
 
@@ -37,13 +34,17 @@ def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> 
             "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
         )
 
-    def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+    def action(connection: sqlite3.Connection, table: Table, definition: Definition) -> None:
         setting = definition.get("PointInTimeRecovery")
         if not enabled:
+            # DynamoDB: enabling it again starts another window.
             definition.pop("PointInTimeRecovery", None)
+            windows.close_window(connection, definition["TableId"])
         elif setting is None:
+            now = engine.now_micros()
+            windows.open_window(connection, definition["TableId"], now)
             definition["PointInTimeRecovery"] = {
-                "SinceMicros": engine.now_micros(),
+                "SinceMicros": now,
                 "RecoveryPeriodInDays": days or LONGEST_RECOVERY_DAYS,
             }
         elif days is not None:
@@ -52,11 +53,12 @@ def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> 
     try:
         table = change_definition(engine, members["TableName"], action)
     except TableNotFound:
-        raise _missing(members["TableName"]) from None
+        raise missing_table(members["TableName"]) from None
     return _description(engine, table)
 
 
-def _missing(name: str) -> ServiceError:
+def missing_table(name: str) -> ServiceError:
+    """Return the error of operations on backups for a table that does not exist."""
     # DynamoDB: operations on backups have a separate error for a missing table.
     return ServiceError("TableNotFoundException", f"Table not found: {name}")
 
@@ -65,14 +67,12 @@ def _description(engine: SqliteEngine, table: Table) -> dict[str, Any]:
     setting = table.definition.get("PointInTimeRecovery")
     recovery: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if setting is not None:
-        now = engine.now_micros()
-        days = setting["RecoveryPeriodInDays"]
-        earliest = max(setting["SinceMicros"], now - days * DAY_MICROS)
+        earliest, latest = restorable_micros(engine, table)
         recovery = {
             "PointInTimeRecoveryStatus": "ENABLED",
-            "RecoveryPeriodInDays": days,
+            "RecoveryPeriodInDays": setting["RecoveryPeriodInDays"],
             "EarliestRestorableDateTime": earliest / 1_000_000,
-            "LatestRestorableDateTime": max(now, earliest) / 1_000_000,
+            "LatestRestorableDateTime": latest / 1_000_000,
         }
     return {
         "ContinuousBackupsDescription": {
@@ -80,3 +80,18 @@ def _description(engine: SqliteEngine, table: Table) -> dict[str, Any]:
             "PointInTimeRecoveryDescription": recovery,
         }
     }
+
+
+def restorable_micros(engine: SqliteEngine, table: Table) -> tuple[int, int]:
+    """Return the first and the last time to which a table with continuous backups can be restored."""
+    setting = table.definition["PointInTimeRecovery"]
+    now, days = engine.now_micros(), setting["RecoveryPeriodInDays"]
+    with engine.database.snapshot() as connection:
+        window = windows.find(connection, table.definition["TableId"])
+        latest = max(now, windows.newest_micros(connection))
+    if window is None:
+        # A file of an older layout, opened for reading only.
+        earliest = max(setting["SinceMicros"], now - days * windows.DAY_MICROS)
+    else:
+        earliest = window.start_micros(now, days)
+    return earliest, max(latest, earliest)

@@ -1,0 +1,1 @@
+"""The files of an export in AWS's format: manifests, writer and reader, without an engine."""

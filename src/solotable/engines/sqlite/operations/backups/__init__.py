@@ -1,0 +1,1 @@
+"""Continuous backups, backups on demand, and restores."""

@@ -1,0 +1,1 @@
+"""Restore tables: undo changes, copy past states, keep backups."""

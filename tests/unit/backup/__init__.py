@@ -1,0 +1,1 @@
+"""Backups over an API."""

@@ -1,0 +1,1 @@
+"""Recovery: windows, copies, backups, restores in place."""
