@@ -16,6 +16,7 @@ import pytest
 
 from solotable import Table
 from solotable._protocol.requests import DeleteItem, PutItem
+from solotable.errors import DeclarationError
 from solotable.flow import Item
 from solotable.systems.portal.events.analytics import Analytics
 from solotable.systems.portal.events.counting import aggregate
@@ -150,6 +151,22 @@ def test_s3_25_what_replaced_an_index_is_kept_beside_it(tmp_path: Path) -> None:
     index.reset()
     index.close()
     assert (tmp_path / "portal.search.damaged").read_bytes() == b"notes of a user"
+
+
+def test_s3_25_a_database_that_replaced_an_index_is_never_removed(tmp_path: Path) -> None:
+    path = tmp_path / "portal.search"
+    index = index_of(document(1), path=path)
+    index.close()
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE notes (text)")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(DeclarationError, match="not a search index"):
+        index.reset()
+    with pytest.raises(DeclarationError, match="not a search index"):
+        Fts5Index(path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
