@@ -149,6 +149,10 @@ def test_s3_25_a_missing_file_is_rebuilt_while_the_process_runs(portal: Studio, 
     indexer.run_once()
     for each in tmp_path.iterdir():
         each.unlink()
+    assert indexer.run_once().rebuilt  # although no content changed
+    assert search(portal, index).total == 1
+    for each in tmp_path.iterdir():
+        each.unlink()
     portal.draft(title="Second")
     indexer.run_once()
     indexer.run_once()

@@ -6,6 +6,8 @@ import logging
 import os
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,12 @@ import pytest
 
 from solotable import Table
 from solotable._protocol.requests import DeleteItem, PutItem
+from solotable.errors import DeclarationError
 from solotable.flow import Item
 from solotable.systems.portal.events.analytics import Analytics
 from solotable.systems.portal.events.counting import aggregate
 from solotable.systems.portal.events.recording import EventLog
-from solotable.systems.portal.search.fts5 import Fts5Index
+from solotable.systems.portal.search.fts5 import Fts5Index, facets
 from solotable.systems.portal.search.indexer import Indexer
 from solotable.systems.portal.search.port import IndexBatch, SearchUnavailable
 from solotable.systems.portal.search.records import SearchQuery
@@ -41,7 +44,9 @@ def write_raw(portal: Studio, table: Table, kind: str, **attributes: Any) -> Ite
     return changed
 
 
-def test_s3_25_a_rebuilt_file_shows_no_draft_to_viewers_of_the_old_one(tmp_path: Path) -> None:
+def test_s3_25_a_rebuilt_file_shows_no_draft_to_viewers_of_the_old_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "portal.search"
     index = index_of(*(document(n, f"Zebra {n}") for n in range(3)), path=path)
     assert len(found(index, "zebra", VIEWER)) == 3
@@ -50,10 +55,13 @@ def test_s3_25_a_rebuilt_file_shows_no_draft_to_viewers_of_the_old_one(tmp_path:
     assert index.replace([*drafts, document(7, "Zebra 7")], previous=None, checkpoint="1")
     assert found(index, "zebra", VIEWER) == ["c0007"]
     assert found(index, "", VIEWER) == ["c0007"]
+    assert caplog.messages == []  # the check of hits had nothing to reject
     index.close()
 
 
-def test_s3_25_a_copy_of_an_older_file_shows_no_draft_to_viewers_of_the_newer_one(tmp_path: Path) -> None:
+def test_s3_25_a_copy_of_an_older_file_shows_no_draft_to_viewers_of_the_newer_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path, copy = tmp_path / "portal.search", tmp_path / "copy"
     index = index_of(document(1), path=path)
     index.close()
@@ -66,6 +74,7 @@ def test_s3_25_a_copy_of_an_older_file_shows_no_draft_to_viewers_of_the_newer_on
     assert index.write(IndexBatch(changes=[secret], previous="1", checkpoint="2"))
     assert found(index, "zebra", VIEWER) == []
     assert found(index, "zebra", ALL) == ["c0003"]
+    assert caplog.messages == []
     index.close()
 
 
@@ -144,6 +153,22 @@ def test_s3_25_what_replaced_an_index_is_kept_beside_it(tmp_path: Path) -> None:
     assert (tmp_path / "portal.search.damaged").read_bytes() == b"notes of a user"
 
 
+def test_s3_25_a_database_that_replaced_an_index_is_never_removed(tmp_path: Path) -> None:
+    path = tmp_path / "portal.search"
+    index = index_of(document(1), path=path)
+    index.close()
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE notes (text)")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(DeclarationError, match="not a search index"):
+        index.reset()
+    with pytest.raises(DeclarationError, match="not a search index"):
+        Fts5Index(path)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -203,3 +228,41 @@ def test_s3_23_an_invalid_event_is_not_counted_and_stops_nothing(
     assert "is not counted" in caplog.text
     assert aggregate(portal.blocking).records == 0
     assert portal.run(Analytics(portal.db).overview(1)).current.events == 2
+
+
+def test_s3_25_the_indexer_loads_the_facets_and_no_search_does(
+    portal: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "portal.search"
+    portal.approved(title="Zebra")
+    Indexer(portal.blocking, Fts5Index(path)).run_once()
+    index = Fts5Index(path)
+    Indexer(portal.blocking, index).run_once()
+    monkeypatch.setattr(facets, "_load", None)
+    assert len(found(index, "zebra")) == 1
+    index.close()
+
+
+def test_s3_25_searches_at_the_same_time_load_the_facets_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "portal.search"
+    index_of(*(document(n) for n in range(50)), path=path).close()
+    index = Fts5Index(path)
+    loaded: list[int] = []
+    started = threading.Barrier(4)
+    load = facets._load
+
+    def counted(database: sqlite3.Connection, change: int, state: bytes) -> facets.FacetSets:
+        loaded.append(change)
+        return load(database, change, state)
+
+    def search() -> int:
+        started.wait()
+        return index.search(SearchQuery(visible=ALL, text="pricing")).total
+
+    monkeypatch.setattr(facets, "_load", counted)
+    with ThreadPoolExecutor(4) as threads:
+        assert [each.result() for each in [threads.submit(search) for _ in range(4)]] == [50] * 4
+    assert len(loaded) == 1
+    index.close()

@@ -62,8 +62,9 @@ class Indexer:
                 if self._feed is None:
                     rebuilt = self._open() or rebuilt
                 result = IndexResult(changes=self._apply(), rebuilt=rebuilt)
-                self._index.prepare()
-                return result
+                if self._index.prepare() or self._feed is None:
+                    return result
+                self._feed = None  # the file was removed, and the pool created an empty one
             except IndexDamaged:
                 self._index.reset()
                 self._feed = None

@@ -53,8 +53,8 @@ class SearchIndex(Protocol):
     def status(self) -> IndexStatus:
         """Return how far the index is; raise IndexDamaged if it must be rebuilt."""
 
-    def prepare(self) -> None:
-        """Load what searches keep in memory; the indexer calls it, so that no request waits for it."""
+    def prepare(self) -> bool:
+        """Load what searches keep in memory, outside of requests; return False if the index is not built."""
 
     def reset(self) -> None:
         """Remove everything, whatever state it is in."""

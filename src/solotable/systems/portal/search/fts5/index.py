@@ -88,10 +88,12 @@ class Fts5Index:
                     self._forget()
         raise SearchUnavailable("The search index does not match its documents; try again in a moment.")
 
-    def prepare(self) -> None:
-        """Bring the facet sets up to date, so that no search has to load them."""
+    def prepare(self) -> bool:
+        """Bring the facet sets up to date, so that no search loads them; False if the index is not built."""
         with translate_errors(), self._pool.connection() as database, suppress(SearchUnavailable):
             self._begin(database)
+            return True
+        return False
 
     def status(self) -> IndexStatus:
         """Return how far the index is; raise IndexDamaged if it must be rebuilt."""

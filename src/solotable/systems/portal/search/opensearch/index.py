@@ -115,8 +115,9 @@ class OpenSearchIndex:
             caught_up_at=state.caught_up_at,
         )
 
-    def prepare(self) -> None:
-        """Do nothing: OpenSearch has its own memory."""
+    def prepare(self) -> bool:
+        """Do nothing: OpenSearch loads by itself, and a write to a missing index is an error."""
+        return True
 
     def reset(self) -> None:
         """Remove the checkpoint and the indexes behind the alias."""
