@@ -86,6 +86,8 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     errors.DataError: _INVALID,
     errors.ItemTooLarge: replace(_INVALID, slug="too-large", title="Too large to store"),
     # These concern stored data, not the request.
+    errors.DamagedBackup: INTERNAL,
+    errors.DamagedExport: INTERNAL,
     errors.StoredDataError: INTERNAL,
     errors.NewerSchemaVersion: INTERNAL,
     errors.UnknownEntity: INTERNAL,
@@ -131,6 +133,7 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     errors.FileLocked: replace(_UNAVAILABLE, detail="The database is busy; try again later."),
     errors.FileReplaced: INTERNAL,
     errors.Corrupt: INTERNAL,
+    errors.RecoveryError: INTERNAL,
     errors.NotConfigured: INTERNAL,
     errors.TransportError: _UNAVAILABLE,
     errors.OutcomeUnknown: _UNKNOWN,
