@@ -15,6 +15,8 @@ from solotable.errors import OutcomeUnknown, ServiceError, TransportError
 
 _ATTEMPTS = 8
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.5, 30.0
+#: AWS throttles after about 20 calls in a row, also if it rejects them; paced calls pass.
+AMAZON_PACE_SECONDS = 0.2
 
 
 @dataclass(kw_only=True)
@@ -22,8 +24,8 @@ class ControlClient:
     """Sends control requests to an engine; `sleep` and `clock` may be those of a test."""
 
     engine: Engine
-    #: AWS throttles after about 20 calls in a row, also if it rejects them; paced calls pass.
-    pace_seconds: float = 0.2
+    #: The least time between two calls.
+    pace_seconds: float = AMAZON_PACE_SECONDS
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.time
     _last: float = field(default=0.0, init=False)

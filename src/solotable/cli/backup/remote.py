@@ -200,7 +200,7 @@ def drill(url: str, target: str | None, seed: int | None, poll: float, as_json: 
 @contextmanager
 def _open(url: str, poll: float, *, quiet: bool) -> Iterator[RemoteTable]:
     from solotable.backup.remote import RemoteTable
-    from solotable.backup.remote.requests import ControlClient
+    from solotable.backup.remote.requests import AMAZON_PACE_SECONDS, ControlClient
 
     parsed = parse_url(url)
     if parsed.scheme == "sqlite" or parsed.table is None:
@@ -213,8 +213,12 @@ def _open(url: str, poll: float, *, quiet: bool) -> Iterator[RemoteTable]:
             waited += seconds
             update(waited, None, reason)
 
+        pace = AMAZON_PACE_SECONDS if engine.capabilities.amazon else 0.0
         yield RemoteTable(
-            client=ControlClient(engine=engine), name=parsed.table, poll_seconds=poll, waiting=waiting
+            client=ControlClient(engine=engine, pace_seconds=pace),
+            name=parsed.table,
+            poll_seconds=poll,
+            waiting=waiting,
         )
 
 
