@@ -8,6 +8,7 @@ used up as many, whoever was refused has brought none into being.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,8 +26,9 @@ from solotable.errors import OutcomeUnknown, ServiceError, SolotableError, Throt
 from solotable.systems.limiter import Limit, Limiter
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI
 from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, give_back
-from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
+from solotable.systems.limiter.buckets.bucket import LANES, ShardState, decode_state
 from solotable.systems.limiter.buckets.charge import REPEAT_MICROSECONDS
+from solotable.systems.limiter.buckets.local_cache import _WRITERS
 from solotable.systems.limiter.buckets.shards.tree import leaves
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import Clock
@@ -97,6 +99,10 @@ class World:
 
         scope = replace(self.db.scope, clock=clock, retries=Retries(random=self.dice.random))
         made = Limiter(Database(self.engine, scope), ACME, **self.options)
+        # A process chooses both at random; here they follow from the seed too.
+        cache = made.context.writer.cache
+        cache.first_lane = self.dice.choice(LANES[:-1])
+        cache._process, cache._writer = os.getpid(), self.dice.randrange(_WRITERS)
         made.effective_limits("u", "r")
         return made
 

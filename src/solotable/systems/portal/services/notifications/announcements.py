@@ -85,11 +85,16 @@ class Announcer:
         files = list(self._db.all(FileRemoval.waiting().consistent(), unknown="skip"))
         if not waiting and not files:
             return Announced()
+        steps: _Steps | None = None
         try:
             with self._db.lease("announcements", seconds=_LEASE_SECONDS, table=notifications) as lease:
-                return self._run_all(waiting, files, _Steps(lease, progress))
-        except (LeaseHeld, LeaseLost):
+                steps = _Steps(lease, progress)
+                return self._run_all(waiting, files, steps)
+        except LeaseHeld:
             return Announced()
+        except LeaseLost:
+            # Another worker continues behind the checkpoint.
+            return Announced(notified=0 if steps is None else steps.notified)
 
     def _run_all(
         self, waiting: list[AnnouncementReference], files: list[FileReference], steps: _Steps
