@@ -1,0 +1,1 @@
+"""What the pages of the systems share: templates, styles, forms, uploads, cookies and times in words."""

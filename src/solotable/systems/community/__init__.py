@@ -1,0 +1,6 @@
+"""Neighbourhoods, their members, personal sites and builds."""
+
+from . import entities
+from .table import community
+
+__all__ = ["community", "entities"]

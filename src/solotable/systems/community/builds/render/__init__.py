@@ -1,0 +1,1 @@
+"""Rendering: the records of a site in, the bytes of its files out, without a clock or a network."""

@@ -1,0 +1,1 @@
+"""Formats of input: names, links, record keys and content ids."""

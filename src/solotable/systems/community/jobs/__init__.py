@@ -1,0 +1,1 @@
+"""Jobs of operators: the purge of accounts and of what was deleted."""

@@ -1,0 +1,1 @@
+"""Pages of the community for browsers: server-rendered HTML with sessions, and no script."""

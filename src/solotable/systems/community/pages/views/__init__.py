@@ -1,0 +1,1 @@
+"""What pages show: records that templates read, made from entities without I/O."""

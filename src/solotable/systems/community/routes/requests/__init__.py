@@ -1,0 +1,1 @@
+"""What every route of the community shares: who calls, how often, which page, and how errors look."""

@@ -1,0 +1,1 @@
+"""What users and operators of the community do."""

@@ -1,0 +1,1 @@
+"""Formats of input that several systems accept."""

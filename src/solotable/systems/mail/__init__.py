@@ -1,0 +1,1 @@
+"""E-mail: the port, and a mailer that speaks SMTP."""
