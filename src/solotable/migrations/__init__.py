@@ -1,0 +1,1 @@
+"""Live migrations: from tables of any shape to entities, without losing a write."""

@@ -1,0 +1,1 @@
+"""Apply the changes of one side to the other."""

@@ -1,0 +1,1 @@
+"""Copy the items of source tables in segments, each under a fenced cursor."""

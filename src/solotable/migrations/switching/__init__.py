@@ -1,0 +1,1 @@
+"""Switch reads and writes between the sides, and end a migration."""

@@ -1,0 +1,1 @@
+"""Live migrations: mapping, copy, switch, router and commands."""
