@@ -7,10 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor
 from functools import partial
+from types import CoroutineType
 from typing import Any, TypeVar
 
 from solotable._flows.hooks import HookCall
-from solotable._flows.retry import ConcurrentReads, Flow, SaveBlobs, Sleep
+from solotable._flows.retry import ConcurrentReads, Flow, LoadKeys, SaveBlobs, Sleep, WaitForTurns
 from solotable._protocol.engine import AsyncEngine, Capabilities, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,
@@ -23,17 +24,18 @@ from solotable._protocol.requests import (
     UpdateItem,
 )
 from solotable._write_groups import WriteGroups
-from solotable.errors import EngineError, ServiceError, TransportError
+from solotable.errors import DeclarationError, EngineError, ServiceError, TransportError
 
 from .consumption import METERS
 from .observation import ObservedAsyncEngine, ObservedEngine, WatchedAsyncEngine, WatchedEngine
+from .space_queues import await_turns, wait_for_turns
 
 ResultT = TypeVar("ResultT")
 
 #: Short writes; committing them as a group is faster than one by one.
 _GROUPED_WRITES = frozenset({PutItem, UpdateItem, PreparedUpdateItem, DeleteItem, TransactWriteItems})
 #: Requests that the runner answers itself.
-_LOCAL = frozenset({Sleep, ConcurrentReads, HookCall, SaveBlobs})
+_LOCAL = frozenset({Sleep, ConcurrentReads, HookCall, SaveBlobs, LoadKeys, WaitForTurns})
 #: The largest page that is read within a few milliseconds.
 _SHORT_PAGE = 1000
 #: The number of consecutive short reads before other tasks get to run.
@@ -51,6 +53,9 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
             request = flow.send(reply) if pending_error is None else flow.throw(pending_error)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return] # a generator's result has no type here
+        except AttributeError as error:
+            _check_blocking(error)
+            raise
         pending_error = None
         try:
             reply = engine.handle(request) if type(request) not in _LOCAL else _answer(request, engine)
@@ -61,6 +66,17 @@ def run(flow: Flow[ResultT], engine: Engine, subject: object = None) -> ResultT:
             pending_error = _error_for_flow(request, error)
             if pending_error is None:
                 raise
+
+
+# Called after an error, because a check of each reply would slow down every request.
+def _check_blocking(error: AttributeError) -> None:
+    """Raise DeclarationError if the flow got a coroutine as its reply: the engine is an async one."""
+    if isinstance(error.obj, CoroutineType):
+        error.obj.close()
+        raise DeclarationError(
+            "This call takes a blocking store or engine, got an async one; open one with Table.open() or "
+            "connect(), and call it in a thread if an event loop runs. For a flow, await arun()."
+        ) from None
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine, subject: object = None) -> ResultT:
@@ -100,6 +116,12 @@ def _answer(request: Any, engine: Engine) -> Any:
         for blob, storage, name in request.blobs:
             blob.save(storage, name)
         return None
+    if type(request) is LoadKeys:
+        for load in request.loads:
+            load()
+        return None
+    if type(request) is WaitForTurns:
+        return wait_for_turns(request.queues)
     request.check_blocking()
     reply = None if request.function is None else request.function(*request.arguments)
     request.check_blocking(reply)
@@ -116,6 +138,12 @@ async def _answer_async(request: Any, engine: AsyncEngine) -> Any:
         for blob, storage, name in request.blobs:
             await blob.asave(storage, name)
         return None
+    if type(request) is LoadKeys:
+        for load in request.loads:
+            await asyncio.to_thread(load)
+        return None
+    if type(request) is WaitForTurns:
+        return await await_turns(request.queues)
     reply = None if request.function is None else request.function(*request.arguments)
     # A decorator may hide that the hook is async, so the reply decides.
     return await reply if isinstance(reply, Awaitable) else reply

@@ -1,0 +1,1 @@
+"""Pull: answer with what has changed since a client's cookie."""

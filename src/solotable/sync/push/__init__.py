@@ -1,0 +1,1 @@
+"""Push: run the mutations of clients and commit them with their ids."""

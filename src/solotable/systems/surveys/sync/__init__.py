@@ -1,0 +1,1 @@
+"""Surveys for clients that work offline: the mutators that they call, and the spaces that they see."""
