@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from solotable.pages.bind import PortInUse, bind_port
 from solotable.web import ApiKey, Auth
-from solotable.web.bind import PortInUse, bind_port
 
 if TYPE_CHECKING:
     import uvicorn
@@ -86,6 +86,11 @@ class Demo:
             with contextlib.suppress(KeyboardInterrupt):
                 self.server(url, folder, keys, given.trusted_proxy).run(sockets=[socket])
         return 0
+
+    def port_of(self, argv: Sequence[str] | None) -> int:
+        """Return the port that the arguments name, for a server that has to know its address."""
+        port: int = self._arguments(argv).port
+        return port
 
     def _arguments(self, argv: Sequence[str] | None) -> argparse.Namespace:
         parser = argparse.ArgumentParser(prog=f"solotable.systems.{self.name}.demo", description=self.summary)

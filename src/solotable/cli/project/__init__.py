@@ -1,0 +1,1 @@
+"""Commands that start something: the demo of all systems, and a new project."""

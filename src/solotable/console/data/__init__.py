@@ -1,0 +1,1 @@
+"""What the pages read: tables and their entities, items in bounded pages, and the log of requests."""

@@ -1,0 +1,1 @@
+"""Editing without loss: an item as a form or as DynamoDB JSON, and guarded saves."""

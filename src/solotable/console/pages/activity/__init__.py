@@ -1,0 +1,1 @@
+"""What happens in a database: its requests, its heat, and its migrations."""

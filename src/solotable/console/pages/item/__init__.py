@@ -1,0 +1,1 @@
+"""One item: read, edit, delete, and its former versions."""
