@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 import httpx2
 import pytest
 
+from solotable.systems.browser.render import POLICY
 from solotable.systems.cms.routes.site.pages import PublicPage
+from solotable.systems.cms.theme.blocks import BLOCK_TYPES
 
 from .api import GIF, OPERATIONS, Api, mark, problem, running
 
@@ -27,6 +29,26 @@ PAYLOADS = (
     "\u2028\u2029\u202e<b>",
 )
 HTML = {"accept": "text/html"}
+#: Names that the theme reads in blocks, in their links, pictures and entries.
+NAMES = (
+    *(
+        "text",
+        "title",
+        "caption",
+        "by",
+        "label",
+        "href",
+        "url",
+        "asset",
+        "alt",
+        "id",
+        "items",
+        "rows",
+        "head",
+    ),
+    *("link", "buttons", "blocks", "columns", "right", "width", "height", "limit", "wide", "ordered"),
+)
+LISTS = ("text", "items", "rows", "blocks", "buttons")
 
 
 @pytest.fixture(scope="module")
@@ -262,11 +284,13 @@ class Elements(HTMLParser):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
+        self.targets: set[str] = set()
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.targets |= {value or "" for name, value in attrs if name in ("href", "src", "action")}
 
     def handle_comment(self, data: str) -> None:
         self.tags.add("<!--")
@@ -278,19 +302,25 @@ class Elements(HTMLParser):
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
 def test_scripts_are_stored_as_they_are_and_served_inert(api: Api, number: int) -> None:
     payload = PAYLOADS[number]
+    hostile = {**dict.fromkeys(NAMES, payload), payload: payload}
+    lists = {name: [hostile] for name in LISTS}
     blocks = [
         {"type": payload, "text": payload, payload: payload, "items": [payload, {"text": payload}]},
         {"type": "code", "content": payload, "href": payload, "onclick": payload},
+        *({"type": kind, **dict.fromkeys(NAMES, payload)} for kind in BLOCK_TYPES),
+        *({"type": kind, **lists, "columns": [[hostile]]} for kind in BLOCK_TYPES),
     ]
     draft = {"title": payload, "slug": f"/inert-{number}", "description": payload, "blocks": blocks}
     node = create(api, **draft, seo={payload: payload})["node_id"]
     page = api.ask("GET", f"/inert-{number}", headers=HTML)
     seen = Elements()
     seen.feed(page.text)
-    assert seen.tags <= {"html", "head", "meta", "title", "link", "body", "main", "h1", "p", "pre"}
-    assert seen.attributes <= {"lang", "charset", "name", "content", "rel", "href"}
+    assert not seen.tags & {"script", "style", "img", "svg", "x", "b", "<!--", "iframe", "object", "base"}
+    assert not [name for name in seen.attributes if name.startswith("on") or name == "style"]
+    assert all(each.startswith(("/", "#")) and not each.startswith("//") for each in seen.targets)
     assert payload in seen.text
-    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.headers["content-security-policy"] == POLICY
+    assert payload not in page.text or "<" not in payload
     comment = {"page_id": node, "author_name": payload, "body": payload}
     said = api.ask("POST", "/comments", "RENDERER", json=comment)
     assert said.status_code == 201
@@ -308,8 +338,8 @@ def test_html_names_the_site_and_its_language_and_has_lists(api: Api) -> None:
     name = api.ask("GET", "/tenants/acme", "TENANT_ADMIN").json()["name"]
     assert f"<title>Lists – {name}</title>" in page.text
     assert "description" not in page.text
-    inside = page.text.partition("<ul>")[2].rpartition("</ul>")[0].replace("\n", "")
-    assert inside == "<li>&lt;a&gt;</li><li><p>b</p></li><li><ul><li>c</li></ul></li><li></li>"
+    prose = page.text.partition('<div class="prose">')[2].partition("</div>")[0].replace("\n", "")
+    assert prose == "<ul><li>&lt;a&gt;</li><li>b</li><li><ul><li>c</li></ul></li></ul>"
     tag = page.headers["etag"]
     assert api.ask("GET", "/lists", headers={**HTML, "if-none-match": tag}).status_code == 304
     for language, shown in (("pt-BR", "pt-BR"), ('"><script>', "en"), (7, "en"), ("de", "de")):

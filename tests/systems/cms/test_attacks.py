@@ -78,12 +78,12 @@ def test_c0_2_whether_a_page_is_published_is_asked_of_the_index(site: Site) -> N
     page = site.page("/a", blocks=[{"text": "x" * 100_000}])
     site.sent()
     contents = site.acme.contents
-    assert site.run(contents.is_published(page.node_id))
-    assert not site.run(contents.is_published(page.node_id[:-1]))
-    assert not site.run(site.zeta.contents.is_published(page.node_id))
+    assert site.run(contents.is_public(page.node_id))
+    assert not site.run(contents.is_public(page.node_id[:-1]))
+    assert not site.run(site.zeta.contents.is_public(page.node_id))
     assert site.sent() == ["Query"] * 3
     site.run(contents.update(page.node_id, ContentPatch(status="archived")))
-    assert not site.run(contents.is_published(page.node_id))
+    assert not site.run(contents.is_public(page.node_id))
 
 
 def moving_beside(site: Site, page: Content) -> Callable[[], None]:

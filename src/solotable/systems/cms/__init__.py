@@ -69,6 +69,7 @@ from .services import (
     Products,
     Resources,
     Routes,
+    Schedule,
     Settings,
     SignalDraft,
     Signals,
@@ -82,6 +83,7 @@ from .services import (
     audit_sink,
     current_roles,
     erase_tenant,
+    publish_due,
 )
 from .table import cms
 
@@ -144,6 +146,7 @@ __all__ = [
     "Route",
     "RouteSummary",
     "Routes",
+    "Schedule",
     "Settings",
     "Signal",
     "SignalDraft",
@@ -167,4 +170,5 @@ __all__ = [
     "cms",
     "current_roles",
     "erase_tenant",
+    "publish_due",
 ]

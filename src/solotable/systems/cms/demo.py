@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from solotable import Actor, AsyncDatabase, AsyncStore, connect, connect_async
 from solotable.jobs.deliver import deliver
 from solotable.systems.demo_server import Credential, Demo, make_auth, make_credentials
+from solotable.systems.storage import FolderStorage, Storage
+from solotable.urls import Url
 
 from .app import create_app
+from .demo_content import about_blocks, draw_pictures, home_blocks, post_draft, site_settings
+from .entities import Content
+from .formats.timestamps import now_ms
 from .services import (
+    Assets,
     AuditTrail,
     Comments,
     Consents,
@@ -28,6 +35,7 @@ from .services import (
     Leads,
     ProductDraft,
     Products,
+    Routes,
     Settings,
     SignalDraft,
     Signals,
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 TENANTS = {"acme": "Acme Tools", "globex": "Globex Travel"}
+FILES = "files"
 OPERATOR = Actor(id="operator", name="Olga", email="olga@cms.example")
 
 
@@ -60,29 +69,50 @@ def credentials() -> list[Credential]:
     )
 
 
-async def seed(db: AsyncDatabase) -> None:
-    """Write the tenants and their data; existing tenants stay as they are."""
+async def seed(db: AsyncDatabase, storage: Storage | None = None) -> None:
+    """Write the tenants and their data; existing tenants stay as they are. `storage` gets the pictures."""
     tenants = Tenants(db.acting(OPERATOR))
     for tenant, name in TENANTS.items():
         if (await tenants.of_host(f"{tenant}.localhost")) is not None:
             continue
         await tenants.create(TenantDraft(id=tenant, name=name, domain=f"{tenant}.localhost"))
-        await Settings(db.acting(OPERATOR), tenant).merge(
+        settings = Settings(db.acting(OPERATOR), tenant)
+        await settings.merge(
             {"theme": "light", "mail": {"from": f"hello@{tenant}.example", "api_key": "k-not-for-editors"}}
         )
-        await Settings(db.acting(OPERATOR), tenant).declare(["/theme", "/mail/from"])
+        await settings.merge(site_settings(tenant))
+        await settings.declare(["/theme", "/mail/from"])
         eve = Actor(id="demo-eve", name="Eve", email=f"eve@{tenant}.example")
-        await _fill(db.tenant(tenant).acting(eve), tenant, name)
+        await _fill(db.tenant(tenant).acting(eve), tenant, name, storage)
 
 
-async def _fill(store: AsyncStore, tenant: str, name: str) -> None:
-    contents = Contents(store)
+async def _pictures(store: AsyncStore, tenant: str, storage: Storage | None) -> dict[str, str]:
+    """Store the pictures of a site, and return their ids by name."""
+    if storage is None:
+        return {}
+    assets, found = Assets(store, storage), {}
+    for name, data in draw_pictures(tenant).items():
+        target = await assets.register(name=f"{name}.png", mime="image/png", size=len(data))
+        found[name] = (await assets.upload(target.id, data)).asset_id
+    return found
+
+
+async def _fill(store: AsyncStore, tenant: str, name: str, storage: Storage | None) -> None:
+    contents, pictures = Contents(store), await _pictures(store, tenant, storage)
+    home = await Routes(store).resolve("/")
+    assert isinstance(home, Content)
+    await contents.update(home.node_id, ContentPatch(title=name, blocks=home_blocks(tenant, pictures)))
+    contact = await Routes(store).resolve("/contact")
+    assert isinstance(contact, Content)
+    written_to = ContentPatch(
+        title="Write to us", description="Two people read these messages. We answer within two working days."
+    )
+    await contents.update(contact.node_id, written_to)
     about = await contents.create(
         ContentDraft(title="About", status="draft", blocks=[{"type": "text", "text": "To be written."}])
     )
     # Three versions and one redirect, from /about to /about-us.
-    written = [{"type": "heading", "text": f"Who {name} are"}, {"type": "text", "text": "A small team."}]
-    await contents.update(about.node_id, ContentPatch(blocks=written, status="review"))
+    await contents.update(about.node_id, ContentPatch(blocks=about_blocks(name), status="review"))
     await contents.update(about.node_id, ContentPatch(title="About us", slug="/about-us", status="published"))
     news = await contents.create(
         ContentDraft(
@@ -95,8 +125,18 @@ async def _fill(store: AsyncStore, tenant: str, name: str) -> None:
     )
     await contents.update(news.node_id, ContentPatch(title="We were hacked"))
     await Versions(store).restore(news.node_id, 1)
+    post = post_draft(tenant, pictures)
+    article = await contents.create(
+        ContentDraft.model_validate({**post, "kind": "post", "status": "published"})
+    )
+    later = now_ms() + timedelta(days=2)
+    await contents.create(
+        ContentDraft(
+            title="Opening party", slug="/blog/party", kind="post", status="scheduled", publish_at=later
+        )
+    )
     await contents.create(ContentDraft(title="Prices", status="review"))
-    await _visit(store, news.node_id, tenant)
+    await _visit(store, article.node_id, tenant)
     products = Products(store)
     await products.create(ProductDraft.model_validate({"title": "Mug", "price": "12.50", "status": "active"}))
     await products.create(ProductDraft(title="Poster"))
@@ -125,9 +165,11 @@ def deliver_audit(url: str) -> int:
 
 
 async def prepare(url: str) -> dict[str, int]:
-    """Write the data at a URL, and return the number of audit events of each tenant."""
+    """Write the data at a URL, and the files beside it; return the number of audit events of each tenant."""
+    path = Url.parse(url).path
+    storage = None if path is None else FolderStorage(Path(path).parent / FILES)
     async with connect_async(url, cms) as db:
-        await seed(db)
+        await seed(db, storage)
     await asyncio.to_thread(deliver_audit, url)
     async with connect_async(url, cms) as db:
         return {tenant: len(await AuditTrail(db.tenant(tenant)).list(limit=100)) for tenant in TENANTS}
@@ -140,8 +182,8 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
     rows = [f"  {each.role:<13} {each.tenant or 'all tenants':<12} {each.key}" for each in keys]
     return "\n".join(
         [
-            f"Sites: http://acme.localhost:{port}/about-us and http://globex.localhost:{port}/about-us",
-            f"API documentation: {base}/docs (it loads scripts from a CDN; offline use {base}/openapi.json)",
+            f"Sites: http://acme.localhost:{port}/ and http://globex.localhost:{port}/",
+            f"API documentation: {base}/docs",
             "",
             "Send a key as x-api-key. With a key for all tenants, select one with x-tenant-id.",
             *rows,
@@ -170,26 +212,31 @@ def server(
     app = create_app(
         url,
         auth=make_auth(keys),
-        storage=folder / "files",
+        storage=folder / FILES,
         deliver_seconds=1.0,
+        publish_seconds=10.0,
         trusted_hosts=trusted_proxies,
     )
     # By default uvicorn trusts X-Forwarded-For from every process of this machine.
     return uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo."""
-    demo = Demo(
+def make_demo(port: int = 8080) -> Demo:
+    """Return the demo on a port."""
+    return Demo(
         name="cms",
         summary="A CMS to try.",
-        port=8080,
+        port=port,
         prepare=_prepare,
         credentials=credentials,
         greeting=greeting,
         server=server,
     )
-    return demo.run(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo."""
+    return make_demo().run(argv)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ LISTED = (
     "price",
     "currency",
     "version",
+    "publish_at",
     "created",
     "updated",
 )

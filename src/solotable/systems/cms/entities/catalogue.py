@@ -28,8 +28,8 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
+from solotable.systems.formats.json_sizes import max_json_bytes
 
 ProductStatus = Literal["draft", "active", "archived"]
 SignalStatus = Literal["new", "seen", "done"]

@@ -9,6 +9,7 @@ Corrections of the written design:
   back its own old name. Chains and loops cannot occur.
 - C0.14: the newest 200 versions are stored. They outlive a delete, so that a page can be restored, until a
   purge.
+- A scheduled page needs no job to appear: `is_public` compares its time with the clock at each read.
 - The blocks of a page are one JSON text: they are read and written together, and floats stay floats.
 """
 
@@ -34,10 +35,10 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
+from solotable.systems.formats.json_sizes import max_json_bytes
 
-ContentStatus = Literal["draft", "review", "published", "archived"]
+ContentStatus = Literal["draft", "review", "scheduled", "published", "archived"]
 ContentKind = Literal["page", "post"]
 #: Hard rule 4: these can be changed, but neither renamed nor deleted.
 PROTECTED = ("/", "/contact")
@@ -49,6 +50,13 @@ Description = Annotated[str, Field(max_length=1000)]
 #: DynamoDB: an item has at most 400 KB; the other attributes of a page need some of them.
 Blocks = Annotated[list[dict[str, Any]], max_json_bytes(350_000)]
 Seo = Annotated[dict[str, Any], max_json_bytes(10_000)]
+
+
+def is_public(page: Content | ContentSummary | PageLinks, now: datetime) -> bool:
+    """Return whether visitors see a page: it is published, or its scheduled time has come."""
+    if page.status == "scheduled":
+        return page.publish_at is not None and page.publish_at <= now
+    return page.status == "published"
 
 
 class Content(Entity, table=cms):
@@ -71,6 +79,8 @@ class Content(Entity, table=cms):
     title: Title
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
+    #: The time from which a page with the status `scheduled` is public; it stays as the date of publication.
+    publish_at: datetime | None = None
     description: Description = ""
     blocks: Annotated[Blocks, Json()] = Field(default_factory=list)
     seo: Annotated[Seo, Json()] = Field(default_factory=dict)
@@ -112,6 +122,7 @@ class ContentSummary(BaseModel):
     title: str
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
+    publish_at: datetime | None = None
     created: datetime | None = None
     updated: datetime | None = None
     version: int = 0
@@ -122,6 +133,7 @@ class PageLinks(BaseModel):
 
     node_id: str
     status: ContentStatus
+    publish_at: datetime | None = None
     blocks: list[dict[str, Any]] = []
 
 

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Unique, Updated, Version, pattern
-from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
+from solotable.systems.formats.json_sizes import max_json_bytes
 
 TenantStatus = Literal["active", "suspended", "closed"]
 TenantId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]

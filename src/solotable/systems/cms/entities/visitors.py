@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Updated, Version, new_id, pattern
-from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
+from solotable.systems.formats.json_sizes import max_json_bytes
 
 #: The bytes of a lead's JSON data.
 MAX_DATA = 20_000

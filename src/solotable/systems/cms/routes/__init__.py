@@ -6,12 +6,13 @@ calls a service and returns its result. The services enforce the rules of the da
 
 from .admin import tenants, users, visitors
 from .editing import catalogue, comments, content, files, graph, versions
-from .site import pages, routing
+from .site import pages, previews, routing
 
 ROUTERS = (
     pages.router,
     content.router,
     versions.router,
+    previews.router,
     routing.router,
     comments.router,
     visitors.router,

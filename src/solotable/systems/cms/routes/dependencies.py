@@ -15,6 +15,7 @@ from fastapi import Depends, HTTPException, Request
 
 from solotable import AsyncDatabase, AsyncStore
 from solotable.cache import TTLCache
+from solotable.systems.cms.formats.timestamps import Now
 from solotable.systems.cms.services import Tenants
 from solotable.systems.storage import Storage
 from solotable.web import (
@@ -117,6 +118,16 @@ async def get_storage(request: Request) -> Storage:
     return cast(Storage, request.app.state.storage)
 
 
+def clock_of(request: Request) -> Now:
+    """Return the app's clock, which decides when a scheduled page is public."""
+    return cast(Now, request.app.state.now)
+
+
+async def get_clock(request: Request) -> Now:
+    """Return the app's clock."""
+    return clock_of(request)
+
+
 async def get_pepper(request: Request) -> bytes:
     """Return the secret that the app mixes into digests of addresses."""
     return cast(bytes, request.app.state.pepper)
@@ -129,3 +140,4 @@ VisitorStore = Annotated[AsyncStore, Depends(get_visitor_store)]
 ActingDatabase = Annotated[AsyncDatabase, Depends(get_acting_database)]
 StorageDep = Annotated[Storage, Depends(get_storage)]
 Pepper = Annotated[bytes, Depends(get_pepper)]
+Clock = Annotated[Now, Depends(get_clock)]

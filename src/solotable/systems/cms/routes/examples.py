@@ -106,6 +106,8 @@ EXAMPLES: dict[str, Any] = {
         "orphan": False,
     },
     "Health": {"status": "ok"},
+    "NewPreview": {"hours": 24},
+    "PreviewLink": {"path": "/about-us?preview=kX3v9", "expires": _AT},
     "Lead": {
         **_STORED,
         "lead_id": "9f2c",

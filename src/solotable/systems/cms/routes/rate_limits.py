@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request, Response
 
-from solotable.systems.cms.formats.email_addresses import digest, pseudonym
+from solotable.systems.formats.email_addresses import digest, pseudonym
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.identity import by_address
 from solotable.systems.limiter.http.limit_responses import headers_of

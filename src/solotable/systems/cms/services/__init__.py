@@ -9,6 +9,7 @@ from .files import Assets, Resources, UploadTarget
 from .pages.contents import ContentDraft, ContentPatch, Contents
 from .pages.graph import Graph, GraphNode, Graphs
 from .pages.routing import PathRedirect, Routes
+from .pages.schedule import Schedule, publish_due
 from .pages.versions import Versions, VersionSummary
 from .tenancy.erasure import TenantErasure, erase_tenant
 from .tenancy.identities import Identities, UnknownUsers, current_roles
@@ -39,6 +40,7 @@ __all__ = [
     "Products",
     "Resources",
     "Routes",
+    "Schedule",
     "Settings",
     "SignalDraft",
     "Signals",
@@ -53,4 +55,5 @@ __all__ = [
     "audit_sink",
     "current_roles",
     "erase_tenant",
+    "publish_due",
 ]

@@ -14,9 +14,9 @@ from solotable.errors import NotFound, SolotableError, VersionConflict
 from solotable.jobs.sinks import AuditSink
 from solotable.systems.cms.entities.audit import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from solotable.systems.cms.entities.visitors import Comment, Consent, Lead, Message
-from solotable.systems.cms.formats.email_addresses import digest, pseudonym
 from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.errors import unwrap_failure
+from solotable.systems.formats.email_addresses import digest, pseudonym
 
 from .visitors import tenant_of
 

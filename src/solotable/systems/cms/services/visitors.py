@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from solotable import AsyncStore, Page
 from solotable.errors import AlreadyExists, NotFound, SolotableError, VersionConflict
-from solotable.systems.cms.entities.pages import Content
+from solotable.systems.cms.entities.pages import Content, is_public
 from solotable.systems.cms.entities.visitors import (
     MAX_DATA,
     Comment,
@@ -24,10 +24,10 @@ from solotable.systems.cms.entities.visitors import (
     Message,
     MessageSummary,
 )
-from solotable.systems.cms.formats.email_addresses import mask_email, normalise_email, pseudonym
-from solotable.systems.cms.formats.json_sizes import check_json_size
 from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.email_addresses import mask_email, normalise_email, pseudonym
+from solotable.systems.formats.json_sizes import check_json_size
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Comments:
     ) -> Comment:
         """Create a comment on a published page; it is shown after its approval."""
         page = await self._store.get(Content, node_id=page_id)
-        if page is None or page.status != "published":
+        if page is None or not is_public(page, self._now()):
             raise NotFound(f"Page {page_id!r} does not exist or is not published.")
         email = None if author_email is None else normalise_email(author_email)
         author = None if email is None else pseudonym(tenant_of(self._store), email, self._pepper)

@@ -22,6 +22,7 @@ from solotable.systems.cms.routes.dependencies import (
     active_tenants,
 )
 from solotable.systems.cms.routes.editing.graph import graphs
+from solotable.systems.cms.routes.site.post_lists import post_lists
 from solotable.systems.cms.routes.site.site_info import site_infos
 from solotable.systems.cms.routes.site.sitemaps import sitemaps
 from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase_tenant
@@ -78,6 +79,7 @@ def forget_tenant(request: Request, tenant: str) -> None:
     site_infos(request).forget(tenant)
     sitemaps(request).forget(tenant)
     graphs(request).forget(tenant)
+    post_lists(request).forget(tenant)
 
 
 @router.get("/tenants", **allow(*READERS))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import Comment, CommentDetail, CommentStatus, CommentSummary
 from solotable.systems.cms.routes.access import EDITORS, READERS
 from solotable.systems.cms.routes.body_limits import Email, IdText
-from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper, ReaderStore
+from solotable.systems.cms.routes.dependencies import ActiveStore, Clock, Pepper, ReaderStore
 from solotable.systems.cms.services import Comments, Contents
 from solotable.systems.routes import JsonRoute, allow
 from solotable.web import OptionalPrincipal, Page, Paging
@@ -46,6 +46,7 @@ async def list_comments(
     store: ReaderStore,
     principal: OptionalPrincipal,
     paging: Paging,
+    now: Clock,
     page_id: Annotated[
         str | None, Query(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])
     ] = None,
@@ -66,7 +67,7 @@ async def list_comments(
     if page_id is None or status not in (None, "approved"):
         raise HTTPException(422, "Send page_id; only editors see comments that are not approved.")
     # The comments of an unpublished or deleted page are hidden with it.
-    if not await Contents(store).is_published(page_id):
+    if not await Contents(store, now=now).is_public(page_id):
         return Page[CommentSummary](items=[])
     shown = await comments.shown(page_id, limit=paging.limit, cursor=paging.cursor)
     return Page[CommentSummary].of(shown)

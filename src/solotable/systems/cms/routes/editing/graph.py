@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 
 from solotable import AsyncDatabase, AsyncStore
 from solotable.cache import TTLCache
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.cms.routes.access import EDITORS
 from solotable.systems.cms.routes.dependencies import ActingDatabase, ActiveStore
 from solotable.systems.cms.services.pages.graph import Graph, GraphNode, Graphs
@@ -21,14 +22,15 @@ router = APIRouter(tags=["audit"], route_class=JsonRoute)
 class GraphCache:
     """The graphs of all tenants; `max_size` bounds the sum of their pages and links."""
 
-    def __init__(self, *, ttl_seconds: float = 60.0, max_size: int = 500_000) -> None:
+    def __init__(self, *, ttl_seconds: float = 60.0, max_size: int = 500_000, now: Now = now_ms) -> None:
+        self._now = now
         self._cache: TTLCache[str, Graph] = TTLCache(
             ttl_seconds=ttl_seconds, max_size=max_size, size_of=lambda graph: graph.size
         )
 
     async def graph(self, db: AsyncDatabase, store: AsyncStore) -> Graph:
         """Return the graph of a store's tenant."""
-        return await self._cache.load_async(tenant_of(store), Graphs(db, store).read)
+        return await self._cache.load_async(tenant_of(store), Graphs(db, store, now=self._now).read)
 
     def forget(self, tenant: str) -> None:
         """Forget the graph of a tenant after a page changed."""

@@ -12,22 +12,28 @@ from datetime import datetime
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from solotable.systems.cms.entities import Content, ContentKind
 from solotable.systems.cms.formats.slugs import RESERVED
+from solotable.systems.cms.routes.dependencies import clock_of
 from solotable.systems.cms.services import PathRedirect, Routes, Tenants
+from solotable.systems.cms.theme.brand import brand_css, is_colour
+from solotable.systems.cms.theme.render import Theme
 from solotable.systems.routes import PUBLIC, JsonRoute
 from solotable.web import DatabaseDep, HostStore, HostTenantId, HostTenants, get_database, not_modified
 from solotable.web.tenancy.dependencies import get_host_tenant_id
 
-from .markup import page_html, url_path
-from .site_info import site_infos
+from .contact import SENT, FormRoute, send_message, show_sent
+from .markup import url_path
+from .page_html import CONTACT, html_page, site_of
+from .previews import PARAMETER, show_preview
 from .sitemaps import MAX_PARTS, sitemaps
 
 
@@ -136,33 +142,55 @@ def serve_pages(app: FastAPI) -> None:
         responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **RESPONSES},
         **PUBLIC,
     )
-    app.router.routes.insert(0, route)
+    form = FormRoute(CONTACT, send_message, methods=["POST"], include_in_schema=False)
+    theme = cast(Theme, app.state.theme)
+    app.router.routes[:0] = [
+        route,
+        form,
+        Route("/public/theme/brand/{colour}.css", serve_brand, include_in_schema=False),
+        Route(theme.assets.path, theme.assets.serve, include_in_schema=False),
+    ]
+
+
+async def serve_brand(request: Request) -> Response:
+    """Serve the stylesheet of a brand colour; its content depends on the colour only."""
+    colour = f"#{request.path_params['colour']}"
+    if not is_colour(colour):
+        raise HTTPException(404, "This file does not exist.")
+    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    return Response(brand_css(colour), media_type="text/css", headers=headers)
 
 
 async def render(path: str, request: Request) -> Response:
     """Serve the page at a path as JSON or HTML, or redirect to its current path."""
+    tenant = await get_host_tenant_id(request)
     # A store without an actor: it only reads.
-    store = get_database(request).tenant(await get_host_tenant_id(request))
-    found = await Routes(store).resolve(f"/{path}")
+    store = get_database(request).tenant(tenant)
+    html = prefers_html(",".join(request.headers.getlist("accept")))
+    if html:
+        await site_of(request, tenant)
+    query = request.query_params if request.scope["query_string"] else {}
+    if PARAMETER in query:
+        return await show_preview(request, store, query[PARAMETER])
+    found = await Routes(store, now=clock_of(request)).resolve(f"/{path}")
     if found is None:
         raise HTTPException(404, "No page has this path.")
     target = found.to if isinstance(found, PathRedirect) else found.slug
     if isinstance(found, PathRedirect) or target != f"/{path}":
         return RedirectResponse(url_path(target), status_code=301, headers=_CACHE_HEADERS)
-    return await page_response(request, found)
+    if not html:
+        return json_page(request, found)
+    if SENT in query and found.slug == CONTACT:
+        return await show_sent(request, store, found)
+    return await html_page(request, found, store)
 
 
-async def page_response(request: Request, page: Content) -> Response:
-    """Return a page in the format that the client prefers."""
-    site = None
-    if prefers_html(",".join(request.headers.getlist("accept"))):
-        site = await site_infos(request).get(get_database(request), page.tenant_id)
-    # Another page may take this path with the same version; HTML differs from JSON and by its site.
-    tag = f'"{page.node_id}-{page.version}-{"json" if site is None else site.tag}"'
+def json_page(request: Request, page: Content) -> Response:
+    """Return a page as JSON, or 304 if the client has it."""
+    # Another page may take this path with the same version.
+    tag = f'"{page.node_id}-{page.version}-json"'
     if not_modified(request, tag):
         response = Response(status_code=304)
-    elif site is not None:
-        response = HTMLResponse(page_html(page, site))
     else:
         # The fields of a PublicPage without the model: it would cost more than the reads.
         body = {

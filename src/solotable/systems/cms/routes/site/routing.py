@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 
 from solotable.systems.cms.entities import Content, RouteSummary
 from solotable.systems.cms.routes.access import EDITORS, READERS
-from solotable.systems.cms.routes.dependencies import ActiveStore
+from solotable.systems.cms.routes.dependencies import ActiveStore, Clock
 from solotable.systems.cms.services import PathRedirect, Routes
 from solotable.systems.routes import JsonRoute, allow
 from solotable.web import Page, Paging
@@ -40,9 +40,11 @@ async def release_redirect(store: ActiveStore, path: PathText, request: Request)
 
 
 @router.get("/resolve", **allow(*READERS))
-async def resolve_path(store: ActiveStore, path: PathText, preview: bool = False) -> Content | PathRedirect:
+async def resolve_path(
+    store: ActiveStore, path: PathText, now: Clock, preview: bool = False
+) -> Content | PathRedirect:
     """Return the page at a path, or its redirect; with `preview` unpublished pages too."""
-    found = await Routes(store).resolve(path, preview=preview)
+    found = await Routes(store, now=now).resolve(path, preview=preview)
     if found is None:
         raise HTTPException(404, "No page has this path.")
     return found

@@ -14,11 +14,13 @@ from fastapi import Request
 from solotable import AsyncStore
 from solotable.cache import TTLCache
 from solotable.systems.cms.entities import ContentSummary
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.cms.routes.editing.graph import graphs
-from solotable.systems.cms.services import Contents
+from solotable.systems.cms.services import Contents, Schedule
 from solotable.systems.cms.services.visitors import tenant_of
 
 from .markup import sitemap_index_xml, sitemap_xml
+from .post_lists import post_lists
 
 MAX_PAGES_IN_PART = 50_000
 MAX_PARTS = 20
@@ -45,7 +47,9 @@ class Sitemaps:
         max_characters: int = 32_000_000,
         max_pages_in_part: int = MAX_PAGES_IN_PART,
         max_parts: int = MAX_PARTS,
+        now: Now = now_ms,
     ) -> None:
+        self._now = now
         self._max_pages_in_part = max_pages_in_part
         self._max_parts = max_parts
         self._cache: TTLCache[tuple[str, int], Sitemap] = TTLCache(
@@ -88,8 +92,11 @@ class Sitemaps:
 
     async def _read(self, store: AsyncStore, cursor: str | None) -> tuple[list[ContentSummary], str | None]:
         contents, rows = Contents(store), list[ContentSummary]()
+        if cursor is None:
+            # Public pages that no job has set to published yet; they are few.
+            rows += await Schedule(store, now=self._now).due()
         while True:
-            limit = min(_PAGE_SIZE, self._max_pages_in_part - len(rows))
+            limit = max(1, min(_PAGE_SIZE, self._max_pages_in_part - len(rows)))
             page = await contents.inbox("published", limit=limit, cursor=cursor)
             rows.extend(page.items)
             cursor = page.cursor
@@ -103,6 +110,7 @@ def sitemaps(request: Request) -> Sitemaps:
 
 
 def forget_site(request: Request, store: AsyncStore) -> None:
-    """Forget the sitemap and the graph of a store's tenant after a page changed."""
+    """Forget the sitemap, the list of posts and the graph of a store's tenant after a page changed."""
     sitemaps(request).forget(tenant_of(store))
+    post_lists(request).forget(tenant_of(store))
     graphs(request).forget(tenant_of(store))

@@ -7,9 +7,9 @@ A page and its route are written in one transaction. Lists read an index without
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from solotable import ANY, AsyncStore, Page
 from solotable.errors import ConditionFailed, NotFound, SolotableError, VersionConflict
@@ -23,18 +23,34 @@ from solotable.systems.cms.entities.pages import (
     Route,
     Seo,
     Title,
+    is_public,
 )
 from solotable.systems.cms.errors import unwrap_slug_failure
-from solotable.systems.cms.formats.json_sizes import CHECKED
 from solotable.systems.cms.formats.slugs import page_slug
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.json_sizes import CHECKED
+from solotable.web.http.timestamps import Timestamp
 
 
 class _PageMoved(ConditionFailed):
     """The route that was read is gone, because another request moved the page."""
 
 
-class ContentDraft(BaseModel):
+class _Scheduled(BaseModel):
+    """The status of a page and its time of publication, which go together."""
+
+    status: ContentStatus = "draft"
+    publish_at: Timestamp | None = None
+
+    @model_validator(mode="after")
+    def _check_schedule(self) -> Self:
+        if (self.status == "scheduled") != (self.publish_at is not None):
+            raise ValueError('send publish_at together with the status "scheduled"')
+        return self
+
+
+class ContentDraft(_Scheduled):
     """A new page; without a slug its path is made from its title."""
 
     model_config = ConfigDict(extra="forbid")
@@ -42,13 +58,12 @@ class ContentDraft(BaseModel):
     title: Title
     slug: str | None = None
     kind: ContentKind = "page"
-    status: ContentStatus = "draft"
     description: Description = ""
     blocks: Blocks = []
     seo: Seo = {}
 
 
-class ContentPatch(BaseModel):
+class ContentPatch(_Scheduled):
     """A change of a page; an absent field keeps its value, and null is not allowed."""
 
     model_config = ConfigDict(extra="forbid")
@@ -56,21 +71,23 @@ class ContentPatch(BaseModel):
     title: Title = ""
     slug: str = ""
     kind: ContentKind = "page"
-    status: ContentStatus = "draft"
     description: Description = ""
     blocks: Blocks = []
     seo: Seo = {}
 
     def given(self) -> dict[str, Any]:
         """Return the given fields."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        # Without a time, the date of a former publication stays.
+        return {name: value for name, value in given.items() if name != "publish_at" or value is not None}
 
 
 class Contents:
     """The pages of one tenant."""
 
-    def __init__(self, store: AsyncStore) -> None:
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms) -> None:
         self._store = store
+        self._now = now
 
     async def create(self, draft: ContentDraft) -> Content:
         """Create a page and its route, or raise SlugTaken."""
@@ -86,10 +103,10 @@ class Contents:
         """Return the current version of a page, or raise NotFound."""
         return await self._store.require(Content, node_id=node_id)
 
-    async def is_published(self, node_id: str) -> bool:
-        """Return whether a page is published, without reading its blocks."""
+    async def is_public(self, node_id: str) -> bool:
+        """Return whether visitors see a page, without reading its blocks."""
         found = await self._store.first(Content.summary_of(node_id))
-        return found is not None and found.node_id == node_id and found.status == "published"
+        return found is not None and found.node_id == node_id and is_public(found, self._now())
 
     async def update(self, node_id: str, patch: ContentPatch, *, version: int | None = None) -> Content:
         """Change a page and return it; the history keeps the former version.

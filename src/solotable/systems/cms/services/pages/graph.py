@@ -19,8 +19,10 @@ from solotable.systems.cms.entities.pages import (
     ContentKind,
     ContentStatus,
     ContentSummary,
+    is_public,
 )
 from solotable.systems.cms.formats.links import links_in
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 from solotable.systems.cms.services.tenancy.tenants import Tenants
 from solotable.systems.cms.services.visitors import tenant_of
 
@@ -110,9 +112,10 @@ class _Site:
 class Graphs:
     """The graph of one tenant's site."""
 
-    def __init__(self, db: AsyncDatabase, store: AsyncStore) -> None:
+    def __init__(self, db: AsyncDatabase, store: AsyncStore, *, now: Now = now_ms) -> None:
         self._db = db
         self._store = store
+        self._now = now
 
     async def read(self, *, max_pages: int = MAX_PAGES) -> Graph:
         """Return the graph of the site: read the index of pages, their blocks, and the redirects."""
@@ -148,7 +151,7 @@ class Graphs:
         for found in await asyncio.gather(*reads):
             if found is not None:
                 site.targets[found.node_id] = links_in(found.blocks, site.domain)
-                if found.status == "published":
+                if is_public(found, self._now()):
                     site.published.add(found.node_id)
 
     async def _redirects(self, site: _Site) -> None:

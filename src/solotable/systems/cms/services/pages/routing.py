@@ -1,6 +1,6 @@
 """From a path to a page: one GetItem for the route, one for the page.
 
-A former path of a page redirects to its current path. Without `preview` only published pages are found; a
+A former path of a page redirects to its current path. Without `preview` only public pages are found; a
 redirect to an unpublished page is hidden too, because its target would reveal the path of a draft.
 """
 
@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page, Redirect
 from solotable.errors import DataError
-from solotable.systems.cms.entities.pages import Content, Route, RouteSummary
+from solotable.systems.cms.entities.pages import Content, Route, RouteSummary, is_public
 from solotable.systems.cms.formats.slugs import normalise_slug
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 
 from .contents import Contents
 
@@ -28,8 +29,9 @@ class PathRedirect(BaseModel):
 class Routes:
     """The paths of one tenant."""
 
-    def __init__(self, store: AsyncStore) -> None:
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms) -> None:
         self._store = store
+        self._now = now
 
     async def resolve(self, path: str, *, preview: bool = False) -> Content | PathRedirect | None:
         """Return the page at a path, its redirect, or None."""
@@ -43,7 +45,7 @@ class Routes:
         if isinstance(found, Redirect):
             return await self._redirect(found, preview=preview)
         content = await self._store.get(Content, node_id=found.node_id)
-        if content is None or not (preview or content.status == "published"):
+        if content is None or not (preview or is_public(content, self._now())):
             return None
         return content
 
@@ -52,7 +54,7 @@ class Routes:
         if route is None:
             return None
         # The index has the status for half a read unit, whatever the size of the page.
-        shown = preview or await Contents(self._store).is_published(route.node_id)
+        shown = preview or await Contents(self._store, now=self._now).is_public(route.node_id)
         return PathRedirect(path=found.name, to=found.to) if shown else None
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[RouteSummary]:

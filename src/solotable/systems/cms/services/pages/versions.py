@@ -1,7 +1,8 @@
 """The former versions of a page: list, read, compare and restore them.
 
 A restore (C0.6) writes old content as a new version, if the stored version is the one that was read; the
-history keeps what it replaces. Slug and status stay: a restore neither moves a route nor publishes a page.
+history keeps what it replaces. Slug, status and schedule stay: a restore neither moves a route nor publishes
+a page.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Versions:
             "version": current.version if over is None else over,
             "slug": current.slug,
             "status": current.status,
+            "publish_at": current.publish_at,
             "created": current.created,
             "restored_from": version,
         }

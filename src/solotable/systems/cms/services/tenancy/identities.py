@@ -12,8 +12,8 @@ from typing import Literal
 from solotable import AsyncStore
 from solotable.errors import DataError
 from solotable.systems.cms.entities.tenancy import Identity, User
-from solotable.systems.cms.formats.email_addresses import digest, normalise_email, pseudonym
 from solotable.systems.cms.services.visitors import tenant_of
+from solotable.systems.formats.email_addresses import digest, normalise_email, pseudonym
 
 #: The roles that a role includes.
 _INCLUDED = {

@@ -12,10 +12,11 @@ from typing import Any
 from solotable import AsyncDatabase
 from solotable.errors import SolotableError, VersionConflict
 from solotable.systems.cms.entities.tenancy import MAX_SETTINGS, TenantConfig
-from solotable.systems.cms.formats.json_sizes import check_json_size
 from solotable.systems.errors import InvalidInput, validate
+from solotable.systems.formats.json_sizes import check_json_size
 
 from .redaction import PublicPointers, hidden_values, merge, parse_path, redact
+from .site_settings import check_site_settings
 
 
 def visible_settings(config: TenantConfig) -> dict[str, Any]:
@@ -60,6 +61,8 @@ class Settings:
             try:
                 merged = merge(current.settings, patch, PublicPointers(current.public))
                 settings = check_json_size(MAX_SETTINGS)(merged)
+                if "site" in patch:
+                    check_site_settings(settings.get("site"))
             except ValueError as error:
                 raise InvalidInput(f"The settings object {error}.") from None
             expected = current.version if version is None else version

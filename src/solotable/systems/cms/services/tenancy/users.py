@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 from solotable import AsyncStore, Page
 from solotable.systems.cms.entities.tenancy import Role, User, UserSummary
-from solotable.systems.cms.formats.email_addresses import normalise_email
 from solotable.systems.errors import InvalidInput, validate
+from solotable.systems.formats.email_addresses import normalise_email
 
 from .identities import Identities, normalise_claim
 
