@@ -1,24 +1,28 @@
 """Encrypt and decrypt the fields of an item that are marked `Encrypted`.
 
 A value is bound to its table, entity, primary key and attribute, so that it cannot be moved to another
-item. Field codecs see plain values only. NULL and absent attributes stay as they are.
+item. Field codecs see plain values only. NULL and absent attributes stay as they are. A value whose subject
+was forgotten is decrypted as NULL.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from solotable._entities.codecs.containers import Codec, FieldSite
 from solotable._entities.declare.field_storage import Encrypted
 from solotable._expressions.ast import Action, Assign, Const, IfNotExists, SetOperand
 from solotable._values import AttributeValue, Item
 from solotable._values.lazy_dataclass import dataclass
-from solotable.errors import DataError, StoredDataError
+from solotable.errors import DataError, StoredDataError, SubjectForgotten
 
 from .frames import CIPHER, frame, pack, unframe, unpack
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.field_storage import Cipher, SubjectCipher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,21 @@ class ItemCipher:
     markers: Mapping[str, Encrypted]
     #: Returns the tenant of an item.
     tenant_of: Callable[[Item], str | None]
+    #: Returns the value of a subject field of an item, as text; None if the item does not have it.
+    subject_of: Callable[[str, Item], str | None]
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The fields that name the subjects of encrypted fields."""
+        return frozenset(each.subject for each in self.markers.values() if each.subject is not None)
+
+    def subject_values(self, item: Item) -> Iterator[tuple[SubjectCipher, bytes]]:
+        """Yield the ciphertexts of an item that have a subject's key, with their ciphers."""
+        for wire, marker in self.markers.items():
+            if marker.subject is not None and wire in item:
+                framed = unframe(item[wire])
+                if framed is not None and framed[0] == CIPHER:
+                    yield cast("SubjectCipher", marker.keys), framed[1]
 
     def encrypt(self, item: Item) -> None:
         """Encrypt the marked attributes of an item that has its primary key."""
@@ -57,7 +76,17 @@ class ItemCipher:
             return value
         marker = self.markers[wire]
         context = self._context(marker.name or wire, item)
-        return frame(CIPHER, marker.keys.encrypt(pack(value), context, self.tenant_of(item)))
+        tenant = self.tenant_of(item)
+        if marker.subject is None:
+            return frame(CIPHER, cast("Cipher", marker.keys).encrypt(pack(value), context, tenant))
+        subject = self.subject_of(marker.subject, item)
+        if subject is None:
+            raise DataError(
+                f"{self.owner}.{wire} is encrypted for its {marker.subject}, which is not known here; set "
+                f"{marker.subject}, or use modify() if the primary key does not contain it."
+            )
+        keys = cast("SubjectCipher", marker.keys)
+        return frame(CIPHER, keys.encrypt(pack(value), context, tenant, subject))
 
     def encrypt_actions(self, actions: Iterable[Action], item: Item) -> tuple[Action, ...]:
         """Return the actions of an update with encrypted values."""
@@ -86,7 +115,11 @@ class ItemCipher:
                 continue
             framed = unframe(stored)
             if framed is None or framed[0] != CIPHER or not marker.keys.is_current(framed[1]):
-                found[wire] = self.encrypt_value(wire, plain[wire], item)
+                try:
+                    found[wire] = self.encrypt_value(wire, plain[wire], item)
+                except SubjectForgotten:
+                    # The value was stored before the field had a subject.
+                    found[wire] = {"NULL": True}
         return found
 
     def keep_unchanged(self, before: Item, after: Item) -> None:
@@ -96,8 +129,12 @@ class ItemCipher:
             return
         outdated, old, new = self.outdated(before), self.decrypt(before), self.decrypt(after)
         for wire in common:
-            if wire not in outdated and old[wire] == new[wire]:
+            if wire not in outdated and old[wire] == new[wire] and self._same_subject(wire, before, after):
                 after[wire] = before[wire]
+
+    def _same_subject(self, wire: str, before: Item, after: Item) -> bool:
+        name = self.markers[wire].subject
+        return name is None or self.subject_of(name, before) == self.subject_of(name, after)
 
     def _decrypted(self, wire: str, stored: AttributeValue, item: Item) -> AttributeValue:
         marker = self.markers[wire]
@@ -109,6 +146,8 @@ class ItemCipher:
                 raise ValueError("it is not encrypted; pass Encrypted(..., allow_plaintext=True) to read it")
             context = self._context(marker.name or wire, item)
             return unpack(marker.keys.decrypt(framed[1], context, self.tenant_of(item)))
+        except SubjectForgotten:
+            return {"NULL": True}
         except ValueError as error:
             raise StoredDataError(
                 f"{self.owner}.{wire} cannot decrypt the stored value of {self._key(item)}: {error}."
