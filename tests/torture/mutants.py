@@ -29,9 +29,9 @@ class _EarlyAnswer(sqlite3.Connection):
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         if sql == "COMMIT" and self.writes:
-            _EarlyAnswer.commits += 1
+            self.commits += 1
             # The table itself is made in peace.
-            if _EarlyAnswer.commits > 3:
+            if self.commits > 3:
                 self.late = True
                 return super().execute("SELECT 1")
         if sql == "PRAGMA query_only = OFF":
@@ -53,8 +53,8 @@ class _LostCommit(sqlite3.Connection):
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         if sql == "COMMIT":
-            _LostCommit.commits += 1
-            if _LostCommit.commits % 50 == 0:
+            self.commits += 1
+            if self.commits % 50 == 0:
                 sql = "ROLLBACK"
         return super().execute(sql, *parameters)
 

@@ -76,7 +76,7 @@ def main(path: str, action: str, argument: str) -> None:
 
                 def remove_and_step(*arguments: object) -> object:
                     done = remove(*arguments)  # type: ignore[arg-type]
-                    step(f"pruned {done.pruned}")
+                    step(f"pruned {done}")
                     return done
 
                 change_pruning._remove = remove_and_step  # type: ignore[assignment]

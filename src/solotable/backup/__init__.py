@@ -12,7 +12,7 @@ from solotable.engines.sqlite.recovery.in_place import Applied, Difference, Prev
 from solotable.engines.sqlite.recovery.positions import Position
 from solotable.engines.sqlite.recovery.scopes import Scope
 
-from .drill import Drill
+from .drill import DiskLoss, Drill
 from .file import BackupFile
 from .moments import parse_moment
 from .status import BackupSummary, WindowStatus
@@ -22,6 +22,7 @@ __all__ = [
     "BackupFile",
     "BackupSummary",
     "Difference",
+    "DiskLoss",
     "Drill",
     "Position",
     "Preview",

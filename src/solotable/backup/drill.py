@@ -17,11 +17,24 @@ from typing import Any
 from solotable.engines.sqlite import SqliteEngine
 from solotable.engines.sqlite.recovery.copying import Progress
 from solotable.engines.sqlite.recovery.history import Replay, count_wrong_entries
-from solotable.engines.sqlite.recovery.positions import Position, at_sequence, latest, require_window
+from solotable.engines.sqlite.recovery.positions import Position, at_sequence, require_window
 from solotable.engines.sqlite.recovery.restore import restore_to_file
 from solotable.engines.sqlite.recovery.scopes import Scope
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.definitions import read_table
+from solotable.locations import Location
+from solotable.shipping import restore_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLoss:
+    """The file recovered from its shipped backup, beside the file itself."""
+
+    #: Committed changes, of all tables with continuous backups, that the recovered file lacks.
+    changes: int
+    #: The time between its newest change and that of the file; 0 if it lacks none.
+    seconds: float
+    recover_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +56,13 @@ class Drill:
     index_differences: int
     restore_seconds: float
     verify_seconds: float
-    #: Committed changes that no restore could reach, and the age of the newest state that one can.
-    lost_changes: int
-    loss_seconds: float
+    #: What a lost disk would cost; None without a shipped backup.
+    loss: DiskLoss | None = None
 
     @property
     def passed(self) -> bool:
         """Whether the restored table is right."""
-        return not (self.differences or self.index_differences or self.lost_changes)
+        return not (self.differences or self.index_differences)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON."""
@@ -65,8 +77,12 @@ def run_drill(
     folder: Path,
     chance: random.Random,
     progress: Progress | None = None,
+    shipped: Location | None = None,
 ) -> Drill:
-    """Restore a random moment of a table into a scratch file in `folder`, and verify it."""
+    """Restore a random moment of a table into a scratch file in `folder`, and verify it.
+
+    With the location of a shipped backup, recover the file from there too, and measure what it lacks.
+    """
     started = datetime.now(UTC)
     position = _pick(engine, name, chance)
     with (
@@ -86,7 +102,7 @@ def run_drill(
             table = read_table(connection, name)
             wrong = sum(count_wrong_entries(connection, table, index) for index in table.indexes)
         verify_seconds = time.monotonic() - begun
-    lost, loss_micros = _measure_loss(engine)
+        loss = None if shipped is None else _measure_loss(engine, shipped, Path(scratch) / "shipped.db")
     return Drill(
         table=name,
         started=started,
@@ -99,8 +115,7 @@ def run_drill(
         index_differences=wrong,
         restore_seconds=round(restore_seconds, 3),
         verify_seconds=round(verify_seconds, 3),
-        lost_changes=lost,
-        loss_seconds=loss_micros / 1_000_000,
+        loss=loss,
     )
 
 
@@ -112,9 +127,23 @@ def _pick(engine: SqliteEngine, name: str, chance: random.Random) -> Position:
         return at_sequence(connection, window, sequence)
 
 
-def _measure_loss(engine: SqliteEngine) -> tuple[int, int]:
-    """Return how many committed changes the newest restorable state lacks, and for how long."""
+def _measure_loss(engine: SqliteEngine, shipped: Location, path: Path) -> DiskLoss:
+    """Recover a shipped backup, and count the changes that it lacks."""
+    sequence, micros = _newest(engine)
+    begun = time.monotonic()
+    restore_file(shipped, path)
+    recover_seconds = time.monotonic() - begun
+    with SqliteEngine(str(path), durability="relaxed") as recovered:
+        found, found_micros = _newest(recovered)
+    lost = max(0, sequence - found)
+    return DiskLoss(
+        changes=lost,
+        seconds=(micros - found_micros) / 1_000_000 if lost else 0.0,
+        recover_seconds=round(recover_seconds, 3),
+    )
+
+
+def _newest(engine: SqliteEngine) -> tuple[int, int]:
+    """Return the sequence number and the time of the newest change."""
     with engine.database.snapshot() as connection:
-        newest = latest(connection, engine.now_micros())
-        lost = windows.newest_sequence(connection) - newest.sequence
-        return lost, max(0, windows.newest_micros(connection) - newest.at_micros)
+        return windows.newest_sequence(connection), windows.newest_micros(connection)

@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +32,7 @@ from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Definition, Table, list_names
 from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table
 from solotable.errors import RecoveryError
+from solotable.locations import Location
 
 from .drill import Drill, run_drill
 from .status import BackupSummary, WindowStatus
@@ -77,23 +79,19 @@ class BackupFile:
         """Enable continuous backups, or change their limits; `days` is 1 to 35, and 35 by default.
 
         `max_bytes` limits the recorded bytes: the oldest changes go first, and the window gets shorter.
+        0 removes the limit. A limit that is not given stays as it is.
         """
         if days is not None and not 1 <= days <= 35:
             raise RecoveryError(f"The recovery period is 1 to 35 days, got {days}.")
-        if max_bytes is not None and max_bytes < 1:
-            raise RecoveryError(f"The limit of bytes is positive, got {max_bytes}.")
+        if max_bytes is not None and max_bytes < 0:
+            raise RecoveryError(f"max_bytes is a positive number, or 0 for no limit; got {max_bytes}.")
         wanted: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
         if days is not None:
             wanted["RecoveryPeriodInDays"] = days
         self._call("UpdateContinuousBackups", TableName=table, PointInTimeRecoverySpecification=wanted)
 
-        def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
-            setting = definition["PointInTimeRecovery"]
-            setting.pop("MaxBytes", None)
-            if max_bytes is not None:
-                setting["MaxBytes"] = max_bytes
-
-        change_definition(self.engine, table, action)
+        if max_bytes is not None:
+            change_definition(self.engine, table, partial(_limit_bytes, max_bytes))
         return self.status(table)
 
     def disable(self, table: str) -> WindowStatus:
@@ -197,12 +195,22 @@ class BackupFile:
         self._call("RestoreTableFromBackup", BackupArn=arn, TargetTableName=to)
         targets.complete(self.engine, to, progress)
 
-    def drill(self, table: str, *, seed: int | None = None, progress: Progress | None = None) -> Drill:
-        """Restore a random moment into a scratch file beside the database, and verify it."""
+    def drill(
+        self,
+        table: str,
+        *,
+        seed: int | None = None,
+        progress: Progress | None = None,
+        shipped: Location | None = None,
+    ) -> Drill:
+        """Restore a random moment into a scratch file beside the database, and verify it.
+
+        With the location of a shipped backup, recover that too, and measure what a lost disk would cost.
+        """
         path = self.engine.database.path
         folder = Path.cwd() if path == MEMORY else Path(path).parent
         chance = random.Random(seed)  # noqa: S311 - picks a moment, no secret
-        return run_drill(self.engine, table, folder=folder, chance=chance, progress=progress)
+        return run_drill(self.engine, table, folder=folder, chance=chance, progress=progress, shipped=shipped)
 
     def _call(self, operation: str, **members: Any) -> dict[str, Any]:
         return self.engine.call(operation, members)
@@ -212,6 +220,13 @@ def append_drill(file: Path, drill: Drill) -> None:
     """Append the result of a drill to a history: one JSON object per line."""
     with file.open("a", encoding="utf-8") as history:
         history.write(json.dumps(drill.to_json()) + "\n")
+
+
+def _limit_bytes(limit: int, _connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+    setting = definition["PointInTimeRecovery"]
+    setting.pop("MaxBytes", None)
+    if limit:
+        setting["MaxBytes"] = limit
 
 
 def _summary(backup: Table) -> BackupSummary:

@@ -20,10 +20,12 @@ from solotable._export_files.manifests import DataFile, ManifestSummary
 from solotable._export_files.reader import Export, ExportedChange, Place, list_exports, open_export
 from solotable.locations import FolderLocation, Location, S3Location, locate
 
+from .daily import DailyExport, export_daily, list_days
 from .exporting import Exported, export_table
 from .importing import ImportProblem, ImportReport, import_export
 
 __all__ = [
+    "DailyExport",
     "DataFile",
     "Export",
     "Exported",
@@ -35,8 +37,10 @@ __all__ = [
     "ManifestSummary",
     "Place",
     "S3Location",
+    "export_daily",
     "export_table",
     "import_export",
+    "list_days",
     "list_exports",
     "locate",
     "open_export",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -102,7 +102,12 @@ def open_snapshot(
         yield TableSnapshot(time=clock(), items=_scan(engine, table, clock, rate))
         return
     with of_engine(table) as snapshot:
-        yield snapshot
+        try:
+            yield snapshot
+        finally:
+            # A generator that stopped in the middle has a cursor, which must not outlive the engine.
+            if isinstance(snapshot.items, Generator):
+                snapshot.items.close()
 
 
 def _scan(

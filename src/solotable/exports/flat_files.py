@@ -51,9 +51,12 @@ def write_flat_files(
             rows.add(raw, item)
             if progress is not None and not number % 1_000:
                 progress(number, None)
-        finished = []
+        finished: list[tuple[Path, Path]] = []
         for name, rows in entities.items():
             path = folder / f"{_FILE_NAME.sub('_', name)}.{format_}"
+            if path in (other for _, other in finished):
+                names = ", ".join(repr(each) for each in entities if _FILE_NAME.sub("_", each) == path.stem)
+                raise DataError(f"The entities {names} have one file name; export them in another format.")
             temporary = path.with_name(f".{path.name}.new")
             _WRITERS[format_](temporary, rows)
             finished.append((temporary, path))
@@ -85,7 +88,8 @@ def json_text(value: AttributeValue) -> str:
 
 
 def _object(item: Item) -> str:
-    return f"{{{','.join(f'{_dump(name)}:{json_text(value)}' for name, value in item.items())}}}"
+    # In order of names, so that files of two exports can be compared line by line.
+    return f"{{{','.join(f'{_dump(name)}:{json_text(item[name])}' for name in sorted(item))}}}"
 
 
 def _dump(content: Any) -> str:

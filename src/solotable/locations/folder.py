@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +14,9 @@ from typing import IO
 from solotable.errors import DataError
 
 from .ports import checked
+
+#: The name of a file that is being written; see `create`.
+_TEMPORARY = re.compile(r"\..+-[0-9a-f]{8}")
 
 
 class FolderLocation:
@@ -35,7 +40,7 @@ class FolderLocation:
         return os.fdopen(descriptor, "rb")
 
     @contextmanager
-    def create(self, name: str) -> Iterator[IO[bytes]]:
+    def create(self, name: str, *, replace: bool = True) -> Iterator[IO[bytes]]:
         """Return a context with a new file, which replaces one of its name once it is complete."""
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +50,10 @@ class FolderLocation:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
+            if replace:
+                temporary.replace(path)
+            else:
+                _rename_new(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -55,11 +63,19 @@ class FolderLocation:
         """Delete a file, and folders that it leaves empty."""
         path = self._path(name)
         path.unlink(missing_ok=True)
-        for parent in path.parents[: len(checked(name)) - 1]:
-            try:
-                parent.rmdir()
-            except OSError:
-                return
+        _remove_empty(Path(*checked(name)), self._root)
+
+    def delete_leftovers(self, *, older_than_seconds: float) -> None:
+        """Delete the parts of files whose writers were killed, and folders that this leaves empty."""
+        latest = time.time() - older_than_seconds
+        for folder, _, files in os.walk(self._root):
+            for each in files:
+                path = Path(folder, each)
+                # Another process may delete them at the same time.
+                with suppress(FileNotFoundError):
+                    if _TEMPORARY.fullmatch(each) and path.lstat().st_mtime < latest:
+                        path.unlink()
+                        _remove_empty(path.relative_to(self._root), self._root)
 
     def list(self, folder: str) -> Iterator[str]:
         """Yield the names in a folder; none if the folder does not exist."""
@@ -105,6 +121,30 @@ class FolderBuckets:
         if "/" in name or path.is_symlink() or not path.is_dir():
             raise FileNotFoundError(str(path))
         return FolderLocation(path)
+
+
+def _rename_new(source: Path, target: Path) -> None:
+    """Rename a file, or raise FileExistsError if the name is taken."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # This file system has no links.
+        if target.exists():
+            raise FileExistsError(str(target)) from None
+        source.replace(target)
+        return
+    source.unlink()
+
+
+def _remove_empty(path: Path, root: Path) -> None:
+    """Remove the folders of a file below a root that are empty."""
+    for parent in path.parents[:-1]:
+        try:
+            root.joinpath(parent).rmdir()
+        except OSError:
+            return
 
 
 def _sync(folder: Path) -> None:

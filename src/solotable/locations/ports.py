@@ -20,12 +20,19 @@ class Location(Protocol):
         """Open a file for reading; raise FileNotFoundError if it does not exist."""
         ...
 
-    def create(self, name: str) -> Any:
-        """Return a context with a writable file, which exists under its name once the context ends."""
+    def create(self, name: str, *, replace: bool = True) -> Any:
+        """Return a context with a writable file, which exists under its name once the context ends.
+
+        Without `replace`, the end of the context raises FileExistsError if another file has the name.
+        """
         ...
 
     def delete(self, name: str) -> None:
         """Delete a file; one that does not exist is not an error."""
+        ...
+
+    def delete_leftovers(self, *, older_than_seconds: float) -> None:
+        """Delete the parts of files whose writers were killed."""
         ...
 
     def list(self, folder: str) -> Iterator[str]:

@@ -42,17 +42,28 @@ class S3Location:
         return io.BufferedReader(_Body(body))
 
     @contextmanager
-    def create(self, name: str) -> Iterator[IO[bytes]]:
+    def create(self, name: str, *, replace: bool = True) -> Iterator[IO[bytes]]:
         """Return a context with a file that is uploaded at its end."""
+        from botocore.exceptions import ClientError
+
         key = self._key(name)
+        condition = {} if replace else {"IfNoneMatch": "*"}
         with SpooledTemporaryFile(_SPOOLED_BYTES) as file:
             yield file
             file.seek(0)
-            self._client.put_object(Bucket=self._bucket, Key=key, Body=file)
+            try:
+                self._client.put_object(Bucket=self._bucket, Key=key, Body=file, **condition)
+            except ClientError as error:
+                if not replace and error.response["Error"]["Code"] == "PreconditionFailed":
+                    raise FileExistsError(f"s3://{self._bucket}/{key}") from error
+                raise
 
     def delete(self, name: str) -> None:
         """Delete an object."""
         self._client.delete_object(Bucket=self._bucket, Key=self._key(name))
+
+    def delete_leftovers(self, *, older_than_seconds: float) -> None:
+        """Do nothing: an object is uploaded whole or not at all."""
 
     def list(self, folder: str) -> Iterator[str]:
         """Yield the names directly below a folder."""

@@ -26,6 +26,7 @@ _GENERATION: Final = re.compile(r"[0-9]{16}-[0-9a-f]{8}")
 _SEQUENCE: Final = re.compile(r"[0-9]{12}")
 _LARGEST_RECORD: Final = 256 * 2**20
 _CHUNK: Final = 2**20
+_DATA_SUFFIX: Final = ".db.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +37,35 @@ class Archive:
 
     def generations(self) -> list[str]:
         """Return the generations that have a snapshot, oldest first."""
-        return [
-            name for name in self.location.list("") if _GENERATION.fullmatch(name) and self.snapshots(name)
-        ]
+        return [name for name in self.all_generations() if self.snapshots(name)]
+
+    def all_generations(self) -> list[str]:
+        """Return all generations, also without a snapshot: one that begins, or what a killed shipper left."""
+        return sorted(name for name in self.location.list("") if _GENERATION.fullmatch(name))
 
     def snapshots(self, generation: str) -> list[int]:
         """Return the sequences of the snapshots of a generation, in order."""
         return _sequences(self.location.list(f"{generation}/snapshots"), ".json")
+
+    def snapshot_data(self, generation: str) -> list[int]:
+        """Return the sequences of the databases of snapshots, also of one that is being stored."""
+        return _sequences(self.location.list(f"{generation}/snapshots"), _DATA_SUFFIX)
 
     def segments(self, generation: str, *, after: int = 0) -> list[int]:
         """Return the sequences of the segments of a generation, in order."""
         return [each for each in _sequences(self.location.list(f"{generation}/segments")) if each > after]
 
     def write_segment(self, header: RecordHeader, payload: bytes) -> None:
-        """Store a segment, whole or not at all."""
-        with self.location.create(segment_name(header.generation, header.sequence)) as file:
-            file.write(header.render())
-            file.write(payload)
+        """Store a segment, whole or not at all; raise DataError if another shipper has stored one."""
+        name = segment_name(header.generation, header.sequence)
+        try:
+            with self.location.create(name, replace=False) as file:
+                file.write(header.render())
+                file.write(payload)
+        except FileExistsError:
+            # The reply to an earlier attempt may have been lost.
+            if self.read_header(header.generation, header.sequence) != header:
+                raise in_use(self.location) from None
 
     def read_segment(self, generation: str, sequence: int) -> tuple[RecordHeader, list[tuple[int, bytes]]]:
         """Return a segment's header and pages, or raise DamagedBackup."""
@@ -71,7 +84,10 @@ class Archive:
     def write_snapshot(self, header: RecordHeader, packed: Path) -> None:
         """Store a snapshot whose compressed database is in a file."""
         name = snapshot_name(header.generation, header.sequence)
-        with packed.open("rb") as source, self.location.create(_data_name(name)) as target:
+        with (
+            packed.open("rb") as source,
+            self.location.create(data_name(header.generation, header.sequence)) as target,
+        ):
             shutil.copyfileobj(source, target, _CHUNK)
         with self.location.create(name) as file:
             file.write(header.render())
@@ -85,7 +101,7 @@ class Archive:
 
     def unpack_snapshot(self, header: RecordHeader, target: IO[bytes]) -> None:
         """Write the database of a snapshot to a file, or raise DamagedBackup."""
-        name = _data_name(snapshot_name(header.generation, header.sequence))
+        name = data_name(header.generation, header.sequence)
         expected = header.pages * header.page_size
         size = 0
         try:
@@ -100,7 +116,7 @@ class Archive:
                 is_right = size == expected and hashed.digest() == header.payload
         except FileNotFoundError:
             raise DamagedBackup(f"{name} is missing.", file=name) from None
-        except (OSError, EOFError, zlib.error) as error:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise DamagedBackup(f"{name} cannot be unpacked: {error}.", file=name) from error
         if not is_right:
             raise DamagedBackup(f"{name} does not match its checksum.", file=name)
@@ -164,6 +180,17 @@ def snapshot_name(generation: str, sequence: int) -> str:
     return f"{generation}/snapshots/{sequence:012d}.json"
 
 
+def newest_header(archive: Archive) -> RecordHeader:
+    """Return the header of the last segment, or raise DataError without a backup."""
+    generations = archive.generations()
+    if not generations:
+        raise DataError(f"{archive.location} has no backup: no snapshot was found.")
+    segments = archive.segments(generations[-1])
+    if segments:
+        return archive.read_header(generations[-1], segments[-1])
+    return archive.snapshot_header(generations[-1], archive.snapshots(generations[-1])[-1])
+
+
 def find_snapshot(archive: Archive, until_micros: int | None) -> RecordHeader:
     """Return the newest snapshot before a moment, or raise DataError without one."""
     oldest: RecordHeader | None = None
@@ -180,8 +207,16 @@ def find_snapshot(archive: Archive, until_micros: int | None) -> RecordHeader:
     )
 
 
-def _data_name(name: str) -> str:
-    return f"{name.removesuffix('.json')}.db.gz"
+def in_use(location: Location) -> DataError:
+    """Return the error of a location that another shipper uses."""
+    return DataError(
+        f"Another shipper stores backups at {location}. Stop it, or give each shipper its own location."
+    )
+
+
+def data_name(generation: str, sequence: int) -> str:
+    """Return the name of a snapshot's database below its location."""
+    return f"{generation}/snapshots/{sequence:012d}{_DATA_SUFFIX}"
 
 
 def _sequences(names: Iterator[str], suffix: str = "") -> list[int]:

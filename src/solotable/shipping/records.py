@@ -22,6 +22,10 @@ VERSION: Final = 1
 _PAGE_NUMBER: Final = struct.Struct(">I")
 _LONGEST_HEADER: Final = 64 * 1024
 _LEVEL: Final = 1
+#: SQLite's sizes of a page.
+_PAGE_SIZES: Final = {2**power for power in range(9, 17)}
+#: The most that a segment may unpack to.
+LARGEST_SEGMENT: Final = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +81,37 @@ class RecordHeader:
         check, separator, _ = rest.partition(b"\n")
         if not separator or digest(line).encode() != check:
             raise DamagedBackup(f"{file} does not match its checksum.", file=file)
-        members: dict[str, Any] = json.loads(line)
-        if members.pop("version", None) != VERSION:
+        return cls._of(json.loads(line), file), content[len(line) + len(check) + 2 :]
+
+    @classmethod
+    def _of(cls, members: Any, file: str) -> Self:
+        version = members.pop("version", None) if isinstance(members, dict) else None
+        if type(version) is int and version > VERSION:
             raise DamagedBackup(f"{file} is of a newer version of solotable; upgrade to read it.", file=file)
-        members["salts"] = tuple(members["salts"])
-        members["checksum"] = tuple(members["checksum"])
-        return cls(**members), content[len(line) + len(check) + 2 :]
+        try:
+            found = cls(**{**members, "salts": (*members["salts"],), "checksum": (*members["checksum"],)})
+        except (TypeError, KeyError):
+            found = None
+        if found is None or version != VERSION or not found._is_plausible():
+            raise DamagedBackup(f"{file} has a header that solotable did not write.", file=file)
+        return found
+
+    def _is_plausible(self) -> bool:
+        numbers: tuple[Any, ...] = (
+            *self.salts,
+            *self.checksum,
+            self.sequence,
+            self.micros,
+            self.frame,
+            self.pages,
+        )
+        texts: tuple[Any, ...] = (self.generation, self.payload, self.previous)
+        return (
+            len(numbers) == 8
+            and all(type(each) is int and each >= 0 for each in numbers)
+            and self.page_size in _PAGE_SIZES
+            and all(type(each) is str for each in texts)
+        )
 
 
 def digest(data: bytes) -> str:
@@ -101,14 +130,20 @@ def unpack_pages(header: RecordHeader, payload: bytes, file: str) -> list[tuple[
     """Return the pages of a segment, or raise DamagedBackup."""
     if digest(payload) != header.payload:
         raise DamagedBackup(f"{file} does not match its checksum.", file=file)
+    unpacker = zlib.decompressobj()
     try:
-        raw = zlib.decompress(payload)
+        raw = unpacker.decompress(payload, LARGEST_SEGMENT)
     except zlib.error as error:
         raise DamagedBackup(f"{file} cannot be unpacked: {error}.", file=file) from error
+    if not unpacker.eof:
+        raise DamagedBackup(f"{file} is cut, or unpacks to over {LARGEST_SEGMENT:,} bytes.", file=file)
     step = _PAGE_NUMBER.size + header.page_size
     if len(raw) % step:
         raise DamagedBackup(f"{file} has a part of a page.", file=file)
-    return [
+    pages = [
         (_PAGE_NUMBER.unpack_from(raw, at)[0], raw[at + _PAGE_NUMBER.size : at + step])
         for at in range(0, len(raw), step)
     ]
+    if any(number == 0 for number, _ in pages):
+        raise DamagedBackup(f"{file} has a page 0.", file=file)
+    return pages

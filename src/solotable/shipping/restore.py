@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Final
 
+from solotable.engines.sqlite.file.file_lock import try_lock
 from solotable.errors import DamagedBackup, DataError
 from solotable.locations import Location
 
-from .archive import Archive, find_snapshot, segment_name
+from .archive import Archive, find_snapshot, newest_header, segment_name
 from .records import RecordHeader
 
+#: A restore locks its temporary file, which says that its process lives. On Windows the lock would keep
+#: SQLite from reading the file.
+_CAN_LOCK: Final = os.name != "nt"
 #: Called with the segments that were applied so far.
 Progress = Callable[[int], None]
 
@@ -39,27 +45,51 @@ def restore_file(
     *,
     at: float | None = None,
     progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Restored:
     """Restore the newest state at a location, or the newest before `at`, to a file that does not exist.
 
     `at` is in seconds since the epoch. The file appears under its name once it is complete and checked.
     """
     path = Path(target)
-    if path.exists():
-        raise DataError(f"{path} exists; restore to another name, or remove it first.")
+    # First: a restore that was killed at its end left the whole file under two names.
+    _delete_leftovers(path)
+    if taken := [each for each in _with_logs(path) if os.path.lexists(each)]:
+        raise DataError(f"{taken[0]} exists; restore to another name, or remove it first.")
+    archive = Archive(location)
+    # The clock of the machine that ships may be ahead.
+    if at is not None and not at <= max(clock(), newest_header(archive).micros / 1_000_000):
+        raise DataError(f"at={at} is in the future; leave it out to restore the newest state.")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "r+b") as file:
-            restored = _rebuild(Archive(location), file, at, progress)
+            if _CAN_LOCK:
+                try_lock(file.fileno())
+            restored = _rebuild(archive, file, at, progress)
             file.flush()
             os.fsync(file.fileno())
-        _check(temporary, restored.generation)
-        os.link(temporary, path)  # fails if the name was taken in between
+            _check(temporary, restored.generation)
+            os.link(temporary, path)  # fails if the name was taken in between
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
+        for each in _with_logs(temporary):
+            each.unlink(missing_ok=True)
     return restored
+
+
+def _with_logs(path: Path) -> list[Path]:
+    return [path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm", "journal"))]
+
+
+def _delete_leftovers(path: Path) -> None:
+    """Delete the files of restores to the same name that were killed: those that no process has locked."""
+    if not _CAN_LOCK:
+        return
+    for each in path.parent.glob(f".{glob.escape(path.name)}-????????"):
+        with suppress(OSError), each.open("rb") as file:
+            if try_lock(file.fileno()):
+                for leftover in _with_logs(each):
+                    leftover.unlink(missing_ok=True)
 
 
 def verify(location: Location, *, at: float | None = None, progress: Progress | None = None) -> Restored:

@@ -7,17 +7,12 @@ checkpoint comes between. The shipper never changes the database; it only runs c
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
 import secrets
-import shutil
-import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,8 +23,9 @@ from solotable.engines.sqlite.tables import layout
 from solotable.errors import DataError, EngineError, SolotableError
 from solotable.locations import Location
 
-from .archive import Archive
-from .records import RecordHeader, digest, pack_pages
+from .archive import Archive, in_use, newest_header
+from .records import LARGEST_SEGMENT, RecordHeader, digest, pack_pages
+from .snapshot import SnapshotThread, connect, store_snapshot
 from .wal import LogDiscontinuity, LogPosition, frame_checksum, read_frames, read_position
 
 _LOCK_SECONDS = 30.0
@@ -50,6 +46,8 @@ class ShippingLimits:
     #: While the location fails, the log grows to this many frames (1 GB); then a new generation begins.
     most_frames: int = 262_144
     snapshot_seconds: float = 86_400.0
+    #: How often to check that no other shipper has begun a generation at the location.
+    check_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +81,7 @@ class Shipper:
         self._clock = clock
         self._limits = limits or ShippingLimits()
         self._file_lock = FileLock(f"{self._path}-lock", timeout_seconds=_LOCK_SECONDS)
-        self._reader = _connect(self._path)
+        self._reader = connect(self._path)
         #: Where the read transaction began: the log keeps every frame after it.
         self._mark: LogPosition
         #: The last record that is stored; its position may be behind the mark while an upload fails.
@@ -91,11 +89,17 @@ class Shipper:
         self._page_size = 0
         self._segments = self._bytes = 0
         self._micros = 0
+        #: The latest time in a record, which no later record goes below.
+        self._latest = 0
         #: Pages that are read but not stored yet.
         self._unsent: list[tuple[RecordHeader, bytes]] = []
-        self._snapshot: _SnapshotThread | None = None
+        self._snapshot: SnapshotThread | None = None
         #: The newest stored snapshot.
         self._snapshot_at: RecordHeader
+        #: When it was made, by the clock.
+        self._snapshot_micros = 0
+        self._checked_at = time.monotonic()
+        self._pid = os.getpid()
         try:
             self._start()
         except BaseException:
@@ -104,6 +108,8 @@ class Shipper:
 
     def ship(self) -> Shipped:
         """Ship what was committed since the last call."""
+        if os.getpid() != self._pid:
+            raise EngineError("This process was forked from one with a Shipper; open another one in it.")
         try:
             self._send()
             self._read()
@@ -158,6 +164,8 @@ class Shipper:
 
     def close(self) -> None:
         """End the read transaction, and wait for a snapshot that is being made."""
+        if os.getpid() != self._pid:
+            return  # the connection is the parent's
         if self._snapshot is not None:
             self._snapshot.join()
             self._snapshot = None
@@ -179,6 +187,8 @@ class Shipper:
             raise DataError(f"{self._path} is empty; pass a database file.")
         # An empty log does not say it.
         (self._page_size,) = self._reader.execute("PRAGMA page_size").fetchone()
+        if self._limits.segment_pages * (self._page_size + 4) > LARGEST_SEGMENT:
+            raise DataError(f"segment_pages is too large for pages of {self._page_size:,} bytes.")
         with self._file_lock:
             self._mark = self._begin()
             last = self._find_last()
@@ -191,6 +201,7 @@ class Shipper:
         else:
             newest = self._archive.snapshots(last.generation)[-1]
             self._snapshot_at = self._archive.snapshot_header(last.generation, newest)
+            self._snapshot_micros = self._snapshot_at.micros
 
     def _begin_generation(self) -> None:
         """Store a snapshot of the database; segments follow it."""
@@ -200,19 +211,23 @@ class Shipper:
                 self._reader.execute("COMMIT")
             micros = self._now()
             self._mark = self._begin()
+        self._latest += 1  # the names of two generations differ, also on a clock that stands still
         generation = f"{self._now():016d}-{secrets.token_hex(4)}"
         header = self._header(generation, 0, self._mark, micros, previous="")
-        self._last = self._snapshot_at = _store_snapshot(self._archive, header, self._reader)
+        self._last = self._snapshot_at = store_snapshot(self._archive, header, self._reader)
         self._micros = micros
+        self._snapshot_micros = self._read_clock()
 
     def _find_last(self) -> RecordHeader | None:
         """Return the last stored record if the log has every frame since; otherwise None."""
         generations = self._archive.generations()
         if not generations:
             return None
-        segments = self._archive.segments(generations[-1])
-        last = self._archive.read_header(generations[-1], segments[-1] if segments else 0)
+        last = newest_header(self._archive)
+        self._latest = max(last.micros, int(generations[-1][:16]))
         mark = self._mark
+        if last.sequence and not self._archive.segments(generations[-1]):
+            return None  # the segment whose digest the next one needs is gone
         if not last.complete or last.frame == 0 or last.salts != mark.salts or last.frame > mark.frame:
             return None
         found = frame_checksum(self._path, last.frame, last.page_size)
@@ -268,6 +283,10 @@ class Shipper:
 
     def _send(self) -> None:
         """Store the segments that were read, in order."""
+        if self._unsent and time.monotonic() - self._checked_at >= self._limits.check_seconds:
+            if self._archive.all_generations()[-1:] > [self._last.generation]:
+                raise in_use(self._archive.location)
+            self._checked_at = time.monotonic()
         while self._unsent:
             header, payload = self._unsent[0]
             self._archive.write_segment(header, payload)
@@ -300,16 +319,18 @@ class Shipper:
                 self._unsent.clear()
 
     def _is_snapshot_due(self) -> bool:
-        is_old = self._now() - self._snapshot_at.micros >= self._limits.snapshot_seconds * 1e6
+        age = self._read_clock() - self._snapshot_micros
+        # A negative age: the clock was set back.
+        is_old = age < 0 or age >= self._limits.snapshot_seconds * 1e6
         return is_old and self._newest.sequence > self._snapshot_at.sequence
 
-    def _begin_snapshot(self) -> _SnapshotThread:
+    def _begin_snapshot(self) -> SnapshotThread:
         """Begin a snapshot of the position that was read under the lock which the caller holds."""
         last = self._newest
-        reader = _connect(self._path)
+        reader = connect(self._path)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        return _SnapshotThread(self._archive, replace(last, previous=last.digest), reader)
+        return SnapshotThread(self._archive, replace(last, previous=last.digest), reader)
 
     def _look_after_snapshot(self) -> None:
         snapshot = self._snapshot
@@ -325,6 +346,7 @@ class Shipper:
         if snapshot.error is not None:
             raise snapshot.error
         self._snapshot_at = snapshot.header
+        self._snapshot_micros = self._read_clock()
 
     def _header(
         self, generation: str, sequence: int, position: LogPosition, micros: int, *, previous: str
@@ -344,45 +366,9 @@ class Shipper:
         )
 
     def _now(self) -> int:
+        """Return the time, which never goes back: restores and names of generations go by it."""
+        self._latest = max(self._latest, self._read_clock())
+        return self._latest
+
+    def _read_clock(self) -> int:
         return int(self._clock() * 1_000_000)
-
-
-class _SnapshotThread(threading.Thread):
-    """Makes a snapshot of the database as of a read transaction, while segments are shipped."""
-
-    def __init__(self, archive: Archive, header: RecordHeader, reader: sqlite3.Connection) -> None:
-        super().__init__(name="solotable-snapshot", daemon=True)
-        self.header = header
-        self.reader = reader
-        self.error: Exception | None = None
-        self._archive = archive
-        self.start()
-
-    def run(self) -> None:
-        try:
-            _store_snapshot(self._archive, self.header, self.reader)
-        except Exception as error:  # noqa: BLE001 - the shipper raises it
-            self.error = error
-
-
-def _store_snapshot(archive: Archive, header: RecordHeader, reader: sqlite3.Connection) -> RecordHeader:
-    """Copy the database as a read transaction sees it, and store the copy."""
-    with tempfile.TemporaryDirectory(prefix="solotable-snapshot-") as folder:
-        copy, packed = Path(folder, "copy.db"), Path(folder, "copy.db.gz")
-        with closing(sqlite3.connect(copy)) as target:
-            reader.backup(target)
-        with copy.open("rb") as source, gzip.GzipFile(packed, "wb", 1, mtime=0) as file:
-            shutil.copyfileobj(source, file, 2**20)
-        size = copy.stat().st_size
-        copy.unlink()
-        with packed.open("rb") as file:
-            payload = hashlib.file_digest(file, "sha256").hexdigest()
-        stored = replace(header, pages=size // header.page_size, payload=payload, complete=True)
-        archive.write_snapshot(stored, packed)
-    return stored
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{Path(path).as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
-    )

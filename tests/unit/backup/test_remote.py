@@ -11,11 +11,14 @@ import pytest
 
 from solotable._protocol.requests import Control
 from solotable.backup.remote import RemoteTable
+from solotable.backup.remote.items import ItemComparison, estimate_units
 from solotable.backup.remote.requests import ControlClient
+from solotable.engines.sqlite.recovery import targets
 from solotable.errors import DataError, OutcomeUnknown, ServiceError, Throttled
 from solotable.testing.engines.faults import Faults
 from solotable.testing.engines.faulty import FaultyEngine
 from tests.unit.engines.sqlite.transfers.shop import ARN, Shop, open_shop
+from tests.waiting import HANG_SECONDS, wait_until
 
 PITR = "PointInTimeRecoverySpecification"
 
@@ -184,3 +187,66 @@ def test_a_drill_deletes_its_copy(remote: Remote) -> None:
     done = remote.table.drill("Shop-drill", seed=1)
     assert done.differences == []
     assert remote.shop.call("ListTables")["TableNames"] == ["Shop"]
+
+
+def test_a_drill_compares_items_that_did_not_change(remote: Remote) -> None:
+    for number in range(150):
+        remote.shop.put(f"n{number}", n=number)
+    done = remote.table.drill("Shop-drill", items=1_000)
+    assert done.items == ItemComparison(compared=151)
+    assert done.differences == []
+    assert remote.table.drill("Shop-drill", items=20).items == ItemComparison(compared=20)
+    assert remote.shop.call("ListTables")["TableNames"] == ["Shop"]
+
+
+def test_a_drill_counts_items_that_change_during_it(remote: Remote) -> None:
+    """Before the moment, after it, deleted and new: none of them is called wrong."""
+    for name in "bcdef":
+        remote.shop.put(name, n=1)
+
+    def change(seconds: float, reason: str) -> None:
+        if remote.table.waiting is not None:
+            remote.table.waiting = None
+            remote.shop.put("b", n=2)
+            remote.shop.remove("c")
+            remote.shop.put("new", n=1)
+
+    remote.table.waiting = change
+    done = remote.table.drill("Shop-drill", items=100)
+    assert done.items == ItemComparison(compared=4, undecided=2)
+    assert done.differences == []
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_a_drill_finds_items_that_a_restore_got_wrong(remote: Remote, damage: str) -> None:
+    for name in "bc":
+        remote.shop.put(name, n=1)
+    engine = remote.table.client.engine
+
+    class Wrong(FaultyEngine):
+        """Spoils the copy as soon as it is restored."""
+
+        def handle(self, request: Any, /) -> Any:
+            reply = engine.handle(request)
+            if isinstance(request, Control) and request.operation == "RestoreTableToPointInTime":
+                wait_until(lambda: "Shop-drill" in remote.shop.call("ListTables")["TableNames"])
+                targets.wait(remote.shop.engine, HANG_SECONDS)
+                if damage == "changed":
+                    item = {"id": {"S": "b"}, "n": {"N": "2"}}
+                    remote.shop.call("PutItem", TableName="Shop-drill", Item=item)
+                else:
+                    remote.shop.call("DeleteItem", TableName="Shop-drill", Key={"id": {"S": "b"}})
+            return reply
+
+    remote.table.client.engine = Wrong(engine, remote.faults)
+    done = remote.table.drill("Shop-drill", items=100)
+    assert done.items == ItemComparison(compared=3, wrong=1, keys=({"id": {"S": "b"}},))
+    assert done.differences == ["items"]
+    assert remote.shop.call("ListTables")["TableNames"] == ["Shop"]
+
+
+def test_the_cost_of_a_drill_is_three_reads_of_each_item() -> None:
+    described = {"ItemCount": 500, "TableSizeBytes": 500 * 5_000}
+    assert estimate_units(described, 100) == 600
+    assert estimate_units(described, 1_000) == 3_000
+    assert estimate_units({}, 100) == 300

@@ -162,9 +162,27 @@ def test_continuous_backups_are_limited_and_disabled(run: Run, shop: None) -> No
     limited = run("backup", "enable", "shop.db", "--days", "7", "--max-bytes", "100000", "--json").json
     assert (limited["days"], limited["max_bytes"]) == (7, 100_000)
     assert limited["log_bytes"] > 1_000
+    assert run("backup", "enable", "shop.db", "--days", "9", "--json").json["max_bytes"] == 100_000
+    assert run("backup", "enable", "shop.db", "--max-bytes", "0", "--json").json["max_bytes"] is None
     assert run("backup", "disable", "shop.db").code == 2
     assert run("backup", "disable", "shop.db", "--yes", "--json").json["enabled"] is False
     assert "disabled" in run("backup", "preview", "shop.db", "--at", "1 minute ago").err
+
+
+def test_a_drill_measures_what_a_lost_disk_costs(run: Run, shop: None) -> None:
+    assert run("backup", "ship", "shop.db", "kept", "--once").code == 0
+    with SqliteEngine("shop.db") as engine:
+        for number in range(2):
+            item = {"pk": {"S": "TENANT#acme"}, "sk": {"S": f"LATE#{number}"}}
+            engine.call("PutItem", {"TableName": "shop", "Item": item})
+        behind = run("backup", "drill", "shop.db", "--shipped", "kept", "--json").json[0]["loss"]
+        assert behind["changes"] == 2
+        assert behind["seconds"] > 0
+    run("backup", "ship", "shop.db", "kept", "--once")
+    caught_up = run("backup", "drill", "shop.db", "--shipped", "kept", "--history", "drills.jsonl")
+    assert "a lost disk costs 0 changes (0.0 s); recovered in " in caught_up.out
+    assert json.loads(Path("drills.jsonl").read_text())["loss"]["changes"] == 0
+    assert run("backup", "drill", "shop.db", "--shipped", "empty").code == 1
 
 
 def test_a_drill_finds_a_damaged_record(run: Run, shop: None) -> None:

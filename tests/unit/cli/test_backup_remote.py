@@ -72,6 +72,12 @@ def test_a_table_is_exported_restored_and_rehearsed_over_http(remote: Run) -> No
     drilled = remote("drill", "--poll", "0", "--json")
     assert drilled.code == 0, drilled.err
     assert drilled.json["differences"] == []
+    assert "takes about 0 read units, and a restore of Shop, which AWS bills" in drilled.err
+    priced = remote("drill", "--items", "100", "--dry-run")
+    assert priced.out.startswith("The drill takes about 3 read units, and a restore of Shop")
+    compared = remote("drill", "--items", "100", "--poll", "0.05")
+    assert compared.code == 0, compared.err
+    assert compared.out.endswith("1 item compared, 0 wrong, 0 changed during the drill.\n")
     planned = remote("plan")
     assert planned.code == 0
     assert "gives back: tags, point-in-time recovery." in planned.out

@@ -105,3 +105,11 @@ def test_a_signal_ships_the_rest_and_ends(filled: Run, number: signal.Signals) -
     assert process.returncode == 0
     assert filled("backup", "recover", "kept", "copy.db").code == 0
     assert names(filled, "copy.db") == {"New", "Loft", "Hall"}
+
+
+def test_another_file_is_not_shipped(filled: Run) -> None:
+    Path("notes.txt").write_text("not a database")
+    refused = filled("backup", "ship", "notes.txt", "kept", "--once")
+    assert refused.code == 1
+    assert "notes.txt is not a solotable database; nothing was changed." in refused.err
+    assert not Path("kept").exists()

@@ -169,10 +169,10 @@ def test_an_item_that_dynamodb_rejects_is_reported_and_the_others_are_imported(t
 
 def test_a_full_disk_leaves_no_export_that_looks_finished(tmp_path: Path) -> None:
     class FullDisk(FolderLocation):
-        def create(self, name: str) -> Any:
+        def create(self, name: str, **options: Any) -> Any:
             if "/data/" in name:
                 raise OSError(28, "No space left on device")
-            return super().create(name)
+            return super().create(name, **options)
 
     engine = shop()
     put(engine, order(1))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
 
+from solotable import Entity, Key, Table
 from solotable._protocol.json_codec import dumps
 from solotable._values import Item
+from solotable.errors import DataError
+from solotable.exports.exporting import open_snapshot
 from solotable.exports.flat_files import FlatFormat, write_flat_files
 
 from .tables import EVERY_TYPE
@@ -35,6 +40,40 @@ def test_each_entity_has_a_file_and_names_stay_in_the_folder(tmp_path: Path) -> 
         "Up____Down.jsonl",
         "_other.jsonl",
     ]
+
+
+def test_entities_with_one_file_name_are_not_mixed(tmp_path: Path) -> None:
+    items: list[Item] = [{"_type": {"S": name}, "id": {"S": "1"}} for name in ("A/B", "A_B", "C")]
+    with pytest.raises(DataError, match=r"The entities 'A/B', 'A_B' have one file name"):
+        _write(tmp_path, "jsonl", items)
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_s2_18_a_changed_site_config_is_one_line_of_a_diff(tmp_path: Path) -> None:
+    """A config is JSON, in an order that does not depend on how it was written."""
+    app = Table("App")
+
+    class Site(Entity, table=app):
+        key = Key("SITE#{site_id}", "CONFIG")
+        site_id: str
+        config: dict[str, Any]
+
+    theme = {"theme": {"colour": "blue", "fonts": ["Inter"]}, "plugins": {"search": True, "forum": False}}
+    with app.open("sqlite://") as db:
+        texts = []
+        for number, colour in enumerate(("blue", "blue", "green")):
+            names = sorted(theme, reverse=bool(number))
+            config = {name: theme[name] for name in names} | {"theme": {"fonts": ["Inter"], "colour": colour}}
+            for site in ("a", "b"):
+                changed = config if site == "b" else theme
+                db.put(Site(site_id=site, config=changed))
+            with open_snapshot(db.engine, "App") as snapshot:
+                write_flat_files(snapshot.items, tmp_path, "jsonl", tag="_type")
+            texts.append((tmp_path / "Site.jsonl").read_text().splitlines())
+    assert texts[0] == texts[1]
+    changes = [line for line in unified_diff(texts[1], texts[2], lineterm="", n=0) if line[1:2] == "{"]
+    assert [line[0] for line in changes] == ["-", "+"]
+    assert json.loads(changes[1][1:])["config"]["theme"] == {"colour": "green", "fonts": ["Inter"]}
 
 
 def test_json_lines_keep_all_digits(tmp_path: Path) -> None:

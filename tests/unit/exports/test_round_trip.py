@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import base64
+import errno
+import gc
 import gzip
 import hashlib
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -163,6 +168,29 @@ def test_an_export_is_one_snapshot_while_transactions_go_on(tmp_path: Path) -> N
         stop.set()
         writer.join()
         engine.close()
+
+
+def test_an_export_that_fails_leaves_no_cursor_behind(tmp_path: Path) -> None:
+    """The disk is full after the first file; the reader of the table is closed before the engine."""
+
+    class Full(FolderLocation):
+        @contextmanager
+        def create(self, name: str, **options: Any) -> Iterator[Any]:
+            if name.endswith(".json.gz") and list(self.list(str(Path(name).parent))):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            with super().create(name, **options) as file:
+                yield file
+
+    engine = shop(tmp_path / "shop.db")
+    put(engine, *(order(number, note={"S": "x" * 100}) for number in range(50)))
+    with pytest.raises(OSError, match="No space left") as failed:
+        export_table(engine, "Shop", Full(tmp_path / "full"), file_bytes=500)
+    engine.close()
+    # The frames of the error keep what is open in them.
+    assert failed.value.__traceback__ is not None
+    del failed
+    gc.collect()
+    assert list_exports(FolderLocation(tmp_path / "full")) == []
 
 
 def test_an_engine_without_snapshots_is_scanned_with_consistent_reads(tmp_path: Path) -> None:

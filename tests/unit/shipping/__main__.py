@@ -1,4 +1,7 @@
-"""The programs of the tests: `write PATH NAME` writes items until killed, `ship PATH FOLDER` ships them."""
+"""The programs of the tests: `write PATH NAME` writes items until killed, `ship PATH FOLDER` ships them.
+
+`once PATH FOLDER` ships, makes a snapshot and prunes; `recover FOLDER PATH` restores.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import threading
 
 from solotable.engines import sqlite
 from solotable.locations import FolderLocation
-from solotable.shipping import Shipped, Shipper, ShippingLimits
+from solotable.shipping import Shipped, Shipper, ShippingLimits, prune, restore_file
 from tests.killing import tell
 
 #: So small that a test meets every branch: parts of transactions, checkpoints, new logs and snapshots.
@@ -45,5 +48,21 @@ def ship(path: str, folder: str) -> None:
         shipper.run(threading.Event(), interval_seconds=0.0, progress=show)
 
 
+def once(path: str, folder: str) -> None:
+    """Ship, checkpoint, make a snapshot, and prune all that it makes superfluous."""
+    limits = ShippingLimits(segment_pages=4, held_frames=1, checkpoint_frames=1, snapshot_seconds=0)
+    with Shipper(path, FolderLocation(folder), limits=limits) as shipper:
+        for _ in range(2):
+            shipper.ship()
+            if shipper._snapshot is not None:
+                shipper._snapshot.join()
+    prune(FolderLocation(folder), keep_seconds=1e-6)
+
+
+def recover(folder: str, path: str) -> None:
+    """Restore a backup to a file."""
+    restore_file(FolderLocation(folder), path)
+
+
 if __name__ == "__main__":
-    {"write": write, "ship": ship}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "ship": ship, "once": once, "recover": recover}[sys.argv[1]](*sys.argv[2:])

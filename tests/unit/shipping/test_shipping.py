@@ -18,13 +18,13 @@ from solotable.errors import DamagedBackup, DataError, SolotableError
 from solotable.locations import FolderLocation, S3Location
 from solotable.shipping import Shipper, ShippingLimits, prune, restore_file, verify
 from solotable.shipping.archive import Archive
-from tests.conformance.tables import table
 from tests.killing import Start
 from tests.s3_server import new_bucket, s3_client
 from tests.unit.engines.sqlite.clocked import Clock
 from tests.waiting import wait_until
 
 from .__main__ import SMALL
+from .databases import items, new_database, put
 
 PROGRAM = "tests.unit.shipping"
 
@@ -33,25 +33,8 @@ PROGRAM = "tests.unit.shipping"
 def path(tmp_path: Path) -> str:
     """The path of a database with an empty table."""
     found = str(tmp_path / "shop.db")
-    with sqlite.open(found, durability="relaxed") as engine:
-        engine.call("CreateTable", table("Shop", "id:S"))
+    new_database(found)
     return found
-
-
-def put(engine: SqliteEngine, number: int, size: int = 10) -> None:
-    item = {"id": {"S": str(number)}, "x": {"S": "x" * size}}
-    engine.call("PutItem", {"TableName": "Shop", "Item": item})
-
-
-def items(engine: SqliteEngine) -> list[str]:
-    found: list[Any] = []
-    start: dict[str, Any] = {}
-    while True:
-        page = engine.call("Scan", {"TableName": "Shop", **start})
-        found += page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return sorted(map(str, found))
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 @contextmanager
@@ -208,8 +191,9 @@ def test_a_moment_is_restored(path: str, tmp_path: Path) -> None:
             clock.move(60)
             put(engine, number)
             shipper.ship()
+    clock.move(60)
     for number in range(5):
-        with restored(location, tmp_path, at=start + 60 * (number + 1) + 30) as copy:
+        with restored(location, tmp_path, at=start + 60 * (number + 1) + 30, clock=clock) as copy:
             assert len(items(copy)) == number + 1
     with pytest.raises(DataError, match=r"begins at 2027-01-15T08:00:00\.000000Z, later than that"):
         restore_file(location, tmp_path / "early.db", at=start - 1)
@@ -263,11 +247,11 @@ def test_a_location_that_fails_is_tried_again_and_nothing_is_lost(path: str, tmp
     class Failing(FolderLocation):
         failures = 0
 
-        def create(self, name: str) -> Any:
+        def create(self, name: str, **options: Any) -> Any:
             if "/segments/" in name and self.failures:
                 self.failures -= 1
                 raise OSError(28, "No space left on device")
-            return super().create(name)
+            return super().create(name, **options)
 
     location = Failing(tmp_path / "backup")
     with sqlite.open(path) as engine, Shipper(path, location, limits=SMALL) as shipper:
@@ -291,12 +275,12 @@ def test_a_part_of_a_large_transaction_is_not_restored(path: str, tmp_path: Path
         segments = 0
         most = 10**6
 
-        def create(self, name: str) -> Any:
+        def create(self, name: str, **options: Any) -> Any:
             if "/segments/" in name:
                 self.segments += 1
                 if self.segments > self.most:
                     raise OSError(5, "Input/output error")
-            return super().create(name)
+            return super().create(name, **options)
 
     location = Failing(tmp_path / "backup")
     with sqlite.open(path) as engine, Shipper(path, location, limits=SMALL) as shipper:
@@ -377,11 +361,36 @@ def test_pruning_keeps_every_moment_of_the_period(path: str, tmp_path: Path) -> 
     assert prune(location, keep_seconds=300, clock=clock) == before
     assert before.segments > 3
     assert prune(location, keep_seconds=300, clock=clock).segments == 0
+    clock.move(60)
     for number in range(10, 20):
-        with restored(location, tmp_path, at=start + 30 * (number + 1) + 1) as copy:
+        with restored(location, tmp_path, at=start + 30 * (number + 1) + 1, clock=clock) as copy:
             assert len(items(copy)) == number + 1
     with pytest.raises(DataError, match="later than that"):
         restore_file(location, tmp_path / "early.db", at=start + 40)
+
+
+def test_a_shipper_starts_again_after_all_but_a_snapshot_was_pruned(path: str, tmp_path: Path) -> None:
+    clock, location = Clock(), FolderLocation(tmp_path / "backup")
+    limits = ShippingLimits(held_frames=1, snapshot_seconds=0)
+    with sqlite.open(path) as engine:
+        for number in range(3):
+            with Shipper(path, location, clock=clock, limits=limits) as shipper:
+                for step in range(2):
+                    put(engine, 10 * number + step)
+                    shipper.ship()
+                    if shipper._snapshot is not None:
+                        shipper._snapshot.join()
+            clock.move(100)
+            prune(location, keep_seconds=1, clock=clock)
+            with restored(location, tmp_path) as copy:
+                assert items(copy) == items(engine)
+        assert len(Archive(location).generations()) == 1
+        for segment in (tmp_path / "backup").rglob("segments/*"):
+            segment.unlink()
+        with Shipper(path, location, clock=clock) as shipper:
+            assert shipper.progress.sequence == 0
+        with restored(location, tmp_path) as copy:
+            assert items(copy) == items(engine)
 
 
 def test_old_generations_are_pruned_whole(path: str, tmp_path: Path) -> None:

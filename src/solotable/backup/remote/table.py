@@ -12,6 +12,7 @@ from typing import Any
 
 from solotable.errors import DataError, RecoveryError, ServiceError, TransportError
 
+from .items import ItemComparison, ItemSample, estimate_units
 from .requests import ControlClient, seconds_of
 from .settings import LostSetting, read_settings, restore_settings
 
@@ -19,6 +20,8 @@ from .settings import LostSetting, read_settings, restore_settings
 SHORTEST_PERIOD, LONGEST_PERIOD = 15 * 60, 24 * 3_600
 #: How old the newest moment is that AWS restores and exports.
 _LAG_SECONDS = 300
+#: How far the clock of this machine may be from that of AWS.
+_SKEW_SECONDS = 10
 #: Called with the seconds of a wait, and what it waits for.
 Waiting = Callable[[float, str], None]
 
@@ -69,7 +72,10 @@ class Drilled:
     table: str
     at: float
     restore_seconds: float
+    #: Parts of the definition that differ, and "items" if an item does.
     differences: list[str]
+    #: The compared items; None if only the definition was compared.
+    items: ItemComparison | None = None
 
 
 @dataclass(kw_only=True)
@@ -181,19 +187,48 @@ class RemoteTable:
         settings = restore_settings(self.client, source, target, dry_run=not with_settings)
         return RestoredTable(table=target, seconds=seconds, settings=settings)
 
-    def drill(self, target: str, seed: int | None = None) -> Drilled:
-        """Restore a random moment beside the table, compare the definition, and delete the copy."""
+    def drill(self, target: str, seed: int | None = None, *, items: int = 0) -> Drilled:
+        """Restore a moment beside the table, compare the definition, and delete the copy.
+
+        With `items`, that many items are compared too, and the moment is one after the call: items are read
+        before and after it, and those that did not change must be in the copy. Otherwise it is a random one.
+        """
         status = self.status(exports=1)
         if not status.enabled or status.earliest is None or status.latest is None:
             raise RecoveryError(f"Continuous backups of table {self.name} are disabled; enable them first.")
-        first, last = int(status.earliest) + 1, int(status.latest)
-        at = float(Random(seed).randint(first, max(first, last)))  # noqa: S311  # any moment will do
-        done = self.restore(target, min(at, status.latest), with_settings=False)
+        sample = None
+        if items:
+            described = self.client.call("DescribeTable", TableName=self.name)["Table"]
+            sample = ItemSample(self.client.engine, described, items)
+            at = self._wait_for_moment()
+        else:
+            first, last = int(status.earliest) + 1, int(status.latest)
+            at = float(Random(seed).randint(first, max(first, last)))  # noqa: S311  # any moment will do
+            at = min(at, status.latest)
+        done = self.restore(target, at, with_settings=False)
         try:
             differences = self._compare(target)
+            compared = None if sample is None else sample.compare(target)
         finally:
             self.client.call("DeleteTable", TableName=target)
-        return Drilled(table=self.name, at=at, restore_seconds=done.seconds, differences=differences)
+        if compared is not None and compared.wrong:
+            differences.append("items")
+        return Drilled(
+            table=self.name, at=at, restore_seconds=done.seconds, differences=differences, items=compared
+        )
+
+    def estimate_drill(self, items: int) -> int:
+        """Return about how many read units the comparison of a drill takes."""
+        return estimate_units(self.client.call("DescribeTable", TableName=self.name)["Table"], items)
+
+    def _wait_for_moment(self) -> float:
+        """Return a whole second after now, once it can be restored; AWS is about five minutes behind."""
+        # The clock of AWS may differ from this one.
+        margin = _SKEW_SECONDS if self.client.engine.capabilities.amazon else 0
+        moment = float(int(self.client.clock()) + 1 + margin)
+        while (self.status(exports=1).latest or 0.0) < moment:
+            self._pause("the moment cannot be restored yet")
+        return moment
 
     def _compare(self, target: str) -> list[str]:
         tables = [self.client.call("DescribeTable", TableName=name)["Table"] for name in (self.name, target)]

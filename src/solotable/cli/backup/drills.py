@@ -24,9 +24,20 @@ from .options import choose_table, db_argument, open_file, table_option
     type=click.Path(dir_okay=False, path_type=Path),
     help="Append each result to this file, as a line of JSON.",
 )
+@click.option(
+    "--shipped",
+    metavar="FOLDER|s3://BUCKET/PREFIX",
+    help="Recover the backup that is shipped there too, and count the changes that it lacks.",
+)
 @json_option
 def drill(
-    db: Path, table: str | None, times: int, seed: int | None, history_file: Path | None, as_json: bool
+    db: Path,
+    table: str | None,
+    times: int,
+    seed: int | None,
+    history_file: Path | None,
+    shipped: str | None,
+    as_json: bool,
 ) -> int:
     """Restore random moments into scratch files, and compare each by another way.
 
@@ -34,7 +45,9 @@ def drill(
     scratch files need the space of the table, in the folder of DB.
     """
     from solotable.backup.file import append_drill
+    from solotable.locations import locate
 
+    location = None if shipped is None else locate(shipped)
     results = []
     with open_file(db) as file, progress("drill", quiet=as_json) as update:
         name = choose_table(file, table)
@@ -43,6 +56,7 @@ def drill(
                 name,
                 seed=None if seed is None else seed + number,
                 progress=lambda done, total: update(done, total or None),
+                shipped=location,
             )
             results.append(each)
             if history_file is not None:
@@ -58,4 +72,9 @@ def drill(
                 f"verified in {each.verify_seconds:.1f} s; {plural(each.differences, 'difference')}, "
                 f"{plural(each.index_differences, 'wrong index entry', 'wrong index entries')}."
             )
+            if each.loss is not None:
+                click.echo(
+                    f"  a lost disk costs {plural(each.loss.changes, 'change')} "
+                    f"({each.loss.seconds:.1f} s); recovered in {each.loss.recover_seconds:.1f} s"
+                )
     return 0 if all(each.passed for each in results) else FAILED

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.output import json_option, output_options, print_json, print_rows
+from solotable.cli.output import confirm, json_option, output_options, print_json, print_rows
 from solotable.cli.progress import progress
 
-from .options import choose_table, confirm, db_argument, dry_run_option, open_file, table_option, yes_option
+from .options import choose_table, db_argument, dry_run_option, open_file, table_option, yes_option
 
 if TYPE_CHECKING:
     from solotable.backup import BackupSummary

@@ -119,16 +119,6 @@ def moment(text: str) -> datetime | int | None:
     return parse_moment(text)
 
 
-def confirm(question: str) -> None:
-    """Ask before a change; without an answer, or with no, end the command."""
-    try:
-        agreed = click.confirm(question, err=True)
-    except click.exceptions.Abort:
-        raise click.UsageError("No confirmation received; pass --yes to skip the prompt.") from None
-    if not agreed:
-        raise click.exceptions.Exit(1)
-
-
 def _scope(tenant: str | None, tenant_key: str, tenant_attribute: str, key: str | None) -> Scope:
     from solotable.backup import Scope
 

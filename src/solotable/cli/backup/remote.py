@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,7 +13,7 @@ import click
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import open_engine_of, parse_url
-from solotable.cli.output import json_option, plural, print_json, print_table
+from solotable.cli.output import json_option, note, plural, print_json, print_table
 from solotable.cli.progress import progress
 
 from .options import dry_run_option
@@ -177,23 +178,51 @@ def restore(url: str, target: str, at: str | None, poll: float, dry_run: bool, a
     return 0 if done.is_equal else FAILED
 
 
-@remote.command("drill", epilog="Example: solotable backup remote drill aws://Shop")
+@remote.command("drill", epilog="Example: solotable backup remote drill aws://Shop --items 1000")
 @_url
 @click.option("--target", help="The name of the copy. Default: TABLE-drill.")
-@click.option("--seed", type=int, help="Choose the same moment again.")
+@click.option("--seed", type=int, help="Choose the same moment again; without --items.")
+@click.option(
+    "--items",
+    type=click.IntRange(0, 100_000),
+    default=0,
+    show_default=True,
+    help="Compare so many items, at a moment just after the start.",
+)
 @_poll
+@dry_run_option
 @json_option
-def drill(url: str, target: str | None, seed: int | None, poll: float, as_json: bool) -> int:
-    """Restore a random moment beside the table, compare the definition, and delete the copy."""
+def drill(
+    url: str, target: str | None, seed: int | None, items: int, poll: float, dry_run: bool, as_json: bool
+) -> int:
+    """Restore a moment beside the table, compare it, and delete the copy.
+
+    Without --items, the moment is a random one and the definition is compared. With --items, items are read
+    before and after the moment; those that did not change must be the same in the copy. Exits with 1 if
+    something differs.
+    """
     with _open(url, poll, quiet=as_json) as table:
-        done = table.drill(target or f"{table.name}-drill", seed)
+        units = table.estimate_drill(items) if items else 0
+        cost = f"The drill takes about {units:,} read units, and a restore of {table.name}, which AWS bills."
+        if dry_run:
+            click.echo(cost)
+            return 0
+        note(cost)
+        done = table.drill(target or f"{table.name}-drill", seed, items=items)
     if as_json:
         print_json(asdict(done))
-    else:
-        verdict = f"differs in {', '.join(done.differences)}" if done.differences else "passed"
+        return FAILED if done.differences else 0
+    verdict = f"differs in {', '.join(done.differences)}" if done.differences else "passed"
+    click.echo(
+        f"{done.table} at {format_moment(done.at)}: {verdict}; restored in {done.restore_seconds:.0f} s."
+    )
+    if done.items is not None:
         click.echo(
-            f"{done.table} at {format_moment(done.at)}: {verdict}; restored in {done.restore_seconds:.0f} s."
+            f"{plural(done.items.compared, 'item')} compared, {done.items.wrong:,} wrong, "
+            f"{done.items.undecided:,} changed during the drill."
         )
+        for key in done.items.keys:
+            click.echo(f"  wrong: {json.dumps(key)}")
     return FAILED if done.differences else 0
 
 

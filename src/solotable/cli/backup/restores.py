@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.output import (
+    confirm,
     json_option,
     note,
     on_one_line,
@@ -21,7 +22,6 @@ from solotable.cli.progress import progress
 from .options import (
     at_option,
     choose_table,
-    confirm,
     db_argument,
     dry_run_option,
     moment,

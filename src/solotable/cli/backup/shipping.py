@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.database import NotFoundError
+from solotable.cli.options.database import NotFoundError, check_is_database
+from solotable.cli.options.signals import stopped_by_signals
 from solotable.cli.output import json_option, note, plural, print_json
 from solotable.cli.progress import progress
 
@@ -77,11 +74,12 @@ def ship(
 
     if not db.exists():
         raise NotFoundError(f"No such file: {db}.")
+    check_is_database(str(db))
     location = locate(target)
     limits = ShippingLimits(snapshot_seconds=snapshot_every)
     if not as_json:
         click.echo(f"Shipping {db} to {target}")
-    with _stopped_by_signals() as stop, Shipper(str(db), location, limits=limits) as shipper:
+    with stopped_by_signals() as stop, Shipper(str(db), location, limits=limits) as shipper:
         if once:
             stop.set()
         shipper.run(
@@ -90,20 +88,6 @@ def ship(
             progress=_ShipReport(location, keep, as_json),
             problem=lambda error: note(f"Not shipped, trying again: {error}"),
         )
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Return a context with an event that SIGINT and SIGTERM set."""
-    stop = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _ShipReport:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from solotable.cli.output import json_option, plural, print_json
+from solotable.cli.output import confirm, json_option, plural, print_json
 
-from .options import choose_table, confirm, db_argument, dry_run_option, open_file, table_option, yes_option
+from .options import choose_table, db_argument, dry_run_option, open_file, table_option, yes_option
 
 if TYPE_CHECKING:
     from solotable.backup import WindowStatus
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 @click.option(
     "--days", type=click.IntRange(1, 35), help="The length of the window. Default: 35, or as it is."
 )
-@click.option("--max-bytes", type=click.IntRange(1), help="Record at most so many bytes. Default: no limit.")
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(0),
+    help="Record at most so many bytes; 0 removes the limit. Default: no limit, or as it is.",
+)
 @dry_run_option
 @json_option
 def enable(

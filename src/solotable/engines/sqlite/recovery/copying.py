@@ -16,7 +16,6 @@ from solotable._protocol.json_codec import loads
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items.keys import encode_index_key
 from solotable.engines.sqlite.items.storage import Writer, is_row_sound
-from solotable.engines.sqlite.maintenance.index_backfill import has_valid_index_key
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import Corrupt, RecoveryError, TableNotFound
@@ -92,7 +91,7 @@ def read_step(source: CopySource, start: bytes, limit: int) -> tuple[list[ItemRo
     found.update((key, row) for key, row in past.items() if row is not None)
     rows = [found[key] for key in sorted(found)]
     if not scope.is_whole:
-        rows = [row for row in rows if scope.contains(row[0], row[3])]
+        rows = [row for row in rows if scope.contains(table.schema, row[0], row[3])]
     return rows, None if end >= high else end
 
 
@@ -157,9 +156,8 @@ def _insert(writer: Writer, table: Table, row: ItemRow) -> bool:
     if table.indexes:
         item = loads(row[3])
         for index in table.indexes:
-            # The item may be older than the index.
-            if has_valid_index_key(index, item):
-                entry = encode_index_key(index, item, row[0]) or b""
+            entry = encode_index_key(index, item, row[0])
+            if entry is not None:
                 writer.insert_entry(table, index, entry, row[0], row_id, index.size(item, row[1]))
     return True
 

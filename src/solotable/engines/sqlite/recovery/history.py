@@ -18,13 +18,12 @@ from solotable.engines.sqlite.items.change_rows import (
     decode_change,
     image_checksum,
 )
-from solotable.engines.sqlite.items.keys import BEYOND, check_key, encode_index_key, encode_key
+from solotable.engines.sqlite.items.keys import BEYOND, check_key, encode_index_key, encode_key, has_index_key
 from solotable.engines.sqlite.items.storage import find, read_chunks
-from solotable.engines.sqlite.maintenance.index_backfill import has_valid_index_key
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.engines.sqlite.tables.definitions import read_table
-from solotable.errors import Corrupt
+from solotable.errors import Corrupt, RecoveryError
 
 from .positions import require_window
 
@@ -92,6 +91,8 @@ class Replay:
         self.changes = 0
         with engine.database.snapshot() as connection:
             table = read_table(connection, name)
+            if sequence < require_window(connection, table).start:
+                raise RecoveryError(f"The window of table {name} does not reach back to this state any more.")
             self._file.execute("BEGIN")
             self._load(connection, table)
             self._undo(connection, table, sequence)
@@ -157,8 +158,7 @@ class Replay:
 def count_wrong_entries(connection: sqlite3.Connection, table: Table, index: Index) -> int:
     """Read a table through an index, and count what does not match the items."""
     expected = sum(
-        has_valid_index_key(index, loads(raw))
-        for (raw,) in connection.execute(f"SELECT item FROM {table.items}")
+        has_index_key(index, loads(raw)) for (raw,) in connection.execute(f"SELECT item FROM {table.items}")
     )
     wrong = found = 0
     for rows in read_chunks(connection, table, index, low=b"", high=BEYOND):

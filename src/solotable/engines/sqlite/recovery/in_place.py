@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from solotable._protocol.json_codec import loads
 from solotable._values import Item
 from solotable.engines.sqlite.file.pacing import BatchPacer
+from solotable.engines.sqlite.items.keys import BEYOND
 from solotable.engines.sqlite.items.storage import StoredItem, Writer, find
 from solotable.engines.sqlite.tables import windows
 from solotable.engines.sqlite.tables.catalog import Table
@@ -26,7 +27,7 @@ from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import RecoveryError
 
 from .positions import find_position, require_window
-from .scopes import Scope
+from .scopes import Scope, is_dependent
 from .undo import ItemRow, UndoIndex, check_file, read_old_image
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def make_preview(
     with _undo(preview.table_id, position.sequence) as undo:
         check_file(engine)
         undo.read_all(engine)
+        _check_window(engine, preview)
         for keys in _steps(undo, table, scope, _PREVIEW_STEP, progress):
             with engine.database.snapshot() as connection:
                 checked = _check_table(connection, preview)
@@ -169,6 +171,7 @@ def apply_preview(engine: SqliteEngine, preview: Preview, *, progress: StepProgr
     ):
         # The preview has checked the file.
         undo.read_all(engine)
+        _check_window(engine, preview)
         for keys in _steps(undo, table, preview.scope, _APPLY_STEP, progress):
             since.read_all(engine)
             done = engine.write(partial(_apply_step, preview=preview, keys=keys, since=since, done=done))
@@ -201,11 +204,12 @@ def _restore_item(
     key, number = change
     then = read_old_image(writer.connection, table, key, number)
     now = writer.find(table, key)
-    if not _is_in_scope(preview.scope, key, then, now):
+    if not _is_in_scope(preview.scope, table, key, then, now):
         return done
+    then, is_taken = _dependent_image(preview.scope, table, key, then, now)
     if _is_equal(then, now):
         return replace(done, unchanged=done.unchanged + 1)
-    if has_changed:
+    if has_changed or is_taken:
         item: Item = loads(then[3]) if then is not None else {} if now is None else now.item
         keys = (*done.conflict_keys, {name: item[name] for name in table.schema.names})
         return replace(done, conflicts=done.conflicts + 1, conflict_keys=keys[:_MOST_CONFLICTS])
@@ -215,6 +219,12 @@ def _restore_item(
         return replace(done, removed=done.removed + 1)
     writer.save(table, key, now, loads(then[3]), then[1])
     return replace(done, written=done.written + 1)
+
+
+def _check_window(engine: SqliteEngine, preview: Preview) -> None:
+    """Raise RecoveryError if the file may have lost changes before they were read."""
+    with engine.database.snapshot() as connection:
+        _check_table(connection, preview)
 
 
 def _check_table(connection: sqlite3.Connection, preview: Preview) -> Table:
@@ -235,7 +245,10 @@ def _difference(
 ) -> Difference | None:
     then = read_old_image(connection, table, key, number)
     now = find(connection, table, key)
-    if not _is_in_scope(scope, key, then, now) or _is_equal(then, now):
+    if not _is_in_scope(scope, table, key, then, now):
+        return None
+    then, _ = _dependent_image(scope, table, key, then, now)
+    if _is_equal(then, now):
         return None
     before = None if then is None else loads(then[3])
     after = None if now is None else now.item
@@ -248,10 +261,26 @@ def _difference(
     )
 
 
-def _is_in_scope(scope: Scope, key: bytes, then: ItemRow | None, now: StoredItem | None) -> bool:
-    return scope.contains(key, None if then is None else then[3]) or (
-        now is not None and scope.contains(key, now.raw)
+def _is_in_scope(
+    scope: Scope, table: Table, key: bytes, then: ItemRow | None, now: StoredItem | None
+) -> bool:
+    return scope.contains(table.schema, key, None if then is None else then[3]) or (
+        now is not None and scope.contains(table.schema, key, now.raw)
     )
+
+
+def _dependent_image(
+    scope: Scope, table: Table, key: bytes, then: ItemRow | None, now: StoredItem | None
+) -> tuple[ItemRow | None, bool]:
+    """Return the image to restore, and whether an entity outside of the scope now has the item.
+
+    A lock that such an entity had then is not given back to it: the entity keeps its current values.
+    """
+    if not is_dependent(key) or then is None or now is None:
+        return then, False
+    if not scope.contains(table.schema, key, then[3]):
+        return None, False
+    return then, not scope.contains(table.schema, key, now.raw)
 
 
 def _is_equal(then: ItemRow | None, now: StoredItem | None) -> bool:
@@ -264,13 +293,19 @@ def _steps(
     undo: UndoIndex, table: Table, scope: Scope, limit: int, progress: StepProgress | None
 ) -> Iterator[list[tuple[bytes, int]]]:
     """Yield the changed keys of a scope, in order."""
-    low, high = scope.bounds(table.schema)
+    first, end = scope.bounds(table.schema)
+    # The dependent items of a scope with a key are outside of its bounds.
+    low, high = b"", BEYOND
     total = undo.count()
     seen = 0
     while keys := undo.firsts(low, high, limit):
-        if scope.attribute is None:
-            # Without an attribute, the key alone says whether an item is in the scope.
-            chosen = [each for each in keys if scope.contains(each[0], None)]
+        if scope.key is not None:
+            chosen = [each for each in keys if first <= each[0] < end or is_dependent(each[0])]
+        elif scope.attribute is None and scope.tenant is None:
+            # Without an attribute and a tenant, the key alone says whether an item is in the scope.
+            chosen = [
+                each for each in keys if is_dependent(each[0]) or scope.contains(table.schema, each[0], None)
+            ]
         else:
             chosen = keys
         if chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from .undo import UndoIndex
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
 
 def restore_table(
     engine: SqliteEngine,
@@ -32,6 +35,7 @@ def restore_table(
     progress: Progress | None = None,
 ) -> Position:
     """Restore into another table of the same file; return the position once it is complete."""
+    check_name(target)
 
     def run(connection: sqlite3.Connection) -> Position:
         source, position = _source(engine, connection, name, at, scope)
@@ -59,6 +63,7 @@ def restore_to_file(
     progress: Progress | None = None,
 ) -> Position:
     """Restore into a table of another file; the same call continues one that was interrupted."""
+    check_name(target)
 
     with engine.database.snapshot() as connection:
         source, position = _source(engine, connection, name, at, scope)
@@ -109,6 +114,14 @@ def _definition(
     definition = restored_definition(source.definition, target, engine.now_micros())
     definition["Copy"] = targets.describe_copy(source, position.sequence, scope)
     return definition
+
+
+def check_name(target: str) -> None:
+    """Raise RecoveryError if a table cannot have this name."""
+    if _NAME.fullmatch(target) is None:
+        raise RecoveryError(
+            f"{target[:300]!r} is not the name of a table: use 3 to 255 letters, digits, '_', '-' and '.'."
+        )
 
 
 def _check_free(connection: sqlite3.Connection, target: str) -> None:
