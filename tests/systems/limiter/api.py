@@ -153,5 +153,7 @@ def running(folder: Path, **options: Any) -> Iterator[Api]:
         yield api
 
 
-#: For parametrize: the table of an app that was never started.
-OPERATIONS = operations(made_app("sqlite://"))
+#: For parametrize: an app that is not started, its document and its routes.
+UNSTARTED = made_app("sqlite://")
+DOCUMENT = UNSTARTED.openapi()
+OPERATIONS = operations(UNSTARTED)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -23,11 +22,12 @@ from solotable.engines import sqlite
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import START, Clock
+from tests.torture import size
 
 from .ground import ACME
 
 OPERATIONS = 2_500
-SEEDS = range(96 if os.environ.get("TORTURE") == "long" else 8)
+SEEDS = range(size.amount(4, 96))
 MICRO = 1_000_000
 #: Entities and their parents, which every call of theirs charges too.
 PARENTS = {"org": None, "ann": None, "kid": "org", "ben": "org"}

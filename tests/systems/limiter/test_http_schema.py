@@ -11,9 +11,8 @@ from schemathesis.generation import GenerationMode
 from tests.systems.fuzzing import check_description, check_examples, fuzz, fuzzed
 from tests.systems.http import Operation
 
-from .api import OPERATIONS, Api, made_app, running
+from .api import DOCUMENT, OPERATIONS, Api, running
 
-DOCUMENT = made_app("sqlite://").openapi()
 FUZZED = fuzzed(DOCUMENT)
 UNFIT = [each for each in FUZZED if each.body or each.query or each.path_parameters]
 

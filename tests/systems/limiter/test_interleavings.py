@@ -89,7 +89,8 @@ def test_nor_with_clocks_that_differ_beyond_what_they_do(seed: int) -> None:
     judge_balances(world, exact=False)
 
 
-@pytest.mark.parametrize("seed", range(16))
+# 45: a write that gives back in the shared lane arrives twice, and another one in between.
+@pytest.mark.parametrize("seed", [*range(16), 45])
 def test_l3_nor_with_processes_that_die_between_two_steps(seed: int) -> None:
     """L3: no split and no merge loses a token, also if another process has to finish it."""
     world = World(seed, limit=LIMIT, shard_above=1, most_shards=8, clients=4, faults=0.05)

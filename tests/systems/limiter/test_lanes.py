@@ -1,4 +1,4 @@
-"""L10: lanes make a write that is sent twice count once, and an item has sixteen of them at most."""
+"""L10: lanes make a write that is sent twice count once, and an item has seventeen of them at most."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from solotable._store.runner import run
 from solotable.errors import ConditionFailed, OutcomeUnknown
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter import Limit, Limiter
@@ -75,6 +76,29 @@ def test_l10_up_to_15_writers_have_a_lane_each(place: Place) -> None:
     for request in place.journal.requests("UpdateItem"):
         with pytest.raises(ConditionFailed):
             place.engine.handle(request)
+
+
+def test_a_late_copy_of_what_is_given_back_is_refused_also_without_a_lane(place: Place) -> None:
+    """Two who give back in turns: each copy of a write finds a higher number than its own."""
+    for _ in range(20):
+        call(process(place))
+    grants = []
+    for _ in range(3):
+        made = process(place)
+        grants.append((made, run(acquire(made.context, "u", {"r": CONSUME}), place.engine)))
+    call(process(place))
+    copies = []
+    for made, grant in grants:
+        place.journal.clear()
+        run(give_back(made.context.writer, [grant]), place.watched)
+        copies += place.journal.requests("UpdateItem")
+        call(process(place))
+    assert "~r" in lanes(place)
+    used = place.raw("Bucket")[0]["used_rpm"]
+    for request in copies:
+        with pytest.raises(ConditionFailed):
+            place.engine.handle(request)
+    assert place.raw("Bucket")[0]["used_rpm"] == used
 
 
 def test_a_writer_takes_over_a_lane_that_is_quiet(place: Place) -> None:

@@ -18,7 +18,7 @@ from tests.killing import Start
 from tests.torture.size import LIMIT_SECONDS, SEED, amount
 from tests.waiting import jitter
 
-KILLS = amount(6, 60)
+KILLS = amount(4, 60)
 PROGRAM = """
 import sys
 from solotable._connect import connect

@@ -20,7 +20,7 @@ from tests.waiting import jitter, wait_until
 
 from .consuming import opened
 
-ROUNDS = amount(4, 60)
+ROUNDS = amount(3, 60)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 

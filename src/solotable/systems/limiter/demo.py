@@ -142,18 +142,22 @@ def _server(url: str, _: Path, keys: Sequence[Credential], trusted_proxies: Sequ
     return server_of(demo_app(url, keys, jobs_seconds=1.0, trusted_hosts=trusted_proxies))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo."""
-    demo = Demo(
+def make_demo(port: int = 8081) -> Demo:
+    """Return the demo on a port."""
+    return Demo(
         name="limiter",
         summary="A limiter to try.",
-        port=8081,
+        port=port,
         prepare=_prepared,
         credentials=credentials,
         greeting=greeting,
         server=_server,
     )
-    return demo.run(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo."""
+    return make_demo().run(argv)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A bucket's item, and the state that a writer decodes from it.
 
 Each limit adds two attributes to the item, `used_<limit>` and `consumed_<limit>`. Writers add up
-to sixteen lanes, `~0` to `~f` (see `local_cache`).
+to seventeen lanes, `~0` to `~f` and `~r` (see `local_cache`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from solotable.systems.limiter.table import limiter
 #: The attribute names of lanes (see `local_cache`), and their first character.
 LANE = "~"
 LANES = tuple(f"{LANE}{digit}" for digit in "0123456789abcdef")
+#: The lane of all who give back and have no lane; the numbers in it only rise.
+RETURNS_LANE = f"{LANE}r"
 #: DynamoDB: a request whose signature is further from the service's time than this is rejected.
 TOLERATED_SKEW = 300 * MICROSECONDS
 #: The bits of a shard number. `most_shards` of one installation may be lower than that of another.

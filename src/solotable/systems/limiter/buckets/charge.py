@@ -25,7 +25,7 @@ from solotable.systems.limiter.errors import LimiterUnavailable
 from solotable.systems.limiter.meters.rules import Rules
 from solotable.systems.limiter.records import record
 
-from .bucket import ShardState, decode_state, find_flaw, unreadable
+from .bucket import ShardState, find_flaw, unreadable
 from .local_cache import CachedBucket, Lane
 from .writer import BucketWriter
 from .writes.charge_request import Charge, build_request, build_sweep
@@ -124,6 +124,14 @@ def charge_shard(
                 yield writer.scope.retries.wait(0)
                 now = writer.now()
             state = bucket.shards.get(shard) or _assumed_state(bucket, shard, charge, now)
+            if state is not None and state.moved:
+                now = writer.clock.past(now)
+                if bucket.may_be_ahead(lane, state.moved):
+                    # As of now, it could take the tokens of a time that has not come.
+                    lane.attempt += 1
+                    yield writer.scope.retries.wait(0)
+                    now = writer.now()
+                    continue
             if state is not None and (obstacle := _find_obstacle(charge, lane, state, now)) is not None:
                 return obstacle
             level = 0 if state is None else state.level
@@ -134,6 +142,7 @@ def charge_shard(
                 request, takes = sweep, False
             else:
                 request, takes = build_request(writer, bucket, shard, charge, lane, state, now)
+            bucket.send(lane, now, 0 if state is None else state.moved)
             try:
                 reply = yield request
             except (ServiceError, TransportError) as error:
@@ -141,16 +150,18 @@ def charge_shard(
             else:
                 item = decode_item(reply.attributes)
                 if sweep is not None:
-                    bucket.store(shard, decode_state(item, now))
+                    bucket.store(shard, writer.observe(bucket, shard, item, now))
                     continue
                 state = note_written(writer, bucket, shard, lane if takes else None, item, now)
                 if (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
                     yield from extend_expiry(writer, bucket, shard, state, until)
                 return Charged(state) if takes else ChargeRefused(state, charge, now)
+        if not _is_unknown(failed):
+            bucket.confirm(lane)
         if isinstance(failed, ConditionFailed):
             lane.attempt += 1
-            _check_clock(writer, bucket, shard, failed.item)
-            outcome = _examine(bucket, shard, charge, lane, level, failed.item, now)
+            found = None if failed.item is None else writer.observe(bucket, shard, failed.item, now)
+            outcome = _examine(bucket, shard, charge, lane, level, found, now)
             if outcome is not None:
                 return outcome
             if 0 <= writer.now() - now <= REPEAT_MICROSECONDS:
@@ -195,11 +206,10 @@ def note_written(
     writer: BucketWriter, bucket: CachedBucket, shard: int, lane: Lane | None, item: Item, now: int
 ) -> ShardState:
     """Remember a shard after a write of this process, in this lane if it took tokens."""
-    state = decode_state(item, now)
+    state = writer.observe(bucket, shard, item, now, written=True)
     bucket.store(shard, state)
     if lane is not None:
         bucket.numbers[shard, lane.name] = lane.number
-    bucket.stamp = (shard, now, state.moved, writer.clock.leaps)
     return state
 
 
@@ -271,28 +281,22 @@ def _full_state(bucket: CachedBucket, shard: int, rules: Rules, now: int) -> Sha
     return ShardState(bucket.depth, rules.text, rules.revision, used, now, 0, 0, {}, shard=shard)
 
 
-def _check_clock(writer: BucketWriter, bucket: CachedBucket, shard: int, item: Item | None) -> None:
-    """Find out whether another process moved the item back since this process wrote it."""
-    if item is None or "moved" not in item:
-        return
-    before, written, known, leaps = bucket.stamp
-    moved = decode_state(item, 0).moved
-    if before == shard and moved != known and leaps == writer.clock.leaps:
-        writer.clock.move_back(written, moved)
-    bucket.stamp = (0, 0, 0, 0)
-
-
 def _examine(
-    bucket: CachedBucket, shard: int, charge: Charge, lane: Lane, level: int, item: Item | None, now: int
+    bucket: CachedBucket,
+    shard: int,
+    charge: Charge,
+    lane: Lane,
+    level: int,
+    state: ShardState | None,
+    now: int,
 ) -> Outcome | None:
     """Return the outcome that the item of a failed condition implies; None: write again, knowing it."""
-    if item is None:
+    if state is None:
         bucket.forget(shard)
         if shard:
             return ShardGone()
         # C1.6: a bucket that does not exist is full; giving back must not create one.
         return Charged(None) if charge.only_gives_back else None
-    state = decode_state(item, now)
     bucket.store(shard, state)
     written = state.lanes.get(lane.name, 0)
     if written == lane.number or (charge.admit and charge.hold and state.has_hold(charge.hold)):
@@ -307,6 +311,8 @@ def _examine(
     elif lane.lost or not lane.shared:
         # If a lost charge was applied, it counts twice: that admits less.
         bucket.change_lane(lane, state)
+    elif charge.gives_back and written > lane.number:
+        lane.renumber(written)
     lane.before = bucket.numbers[shard, lane.name] = state.lanes.get(lane.name, 0)
     if state.text != charge.rules.text:
         return RulesOutdated() if _is_outdated(charge, state) else None

@@ -1,13 +1,14 @@
 """What a process remembers of buckets, so that one write is enough. It is never required to be right.
 
-A lane is a write slot: one of sixteen attributes of a bucket's item. It holds the number of the last write in
-it, which is the writer's time and six digits of the writer. A write that was sent twice, because the first
+A lane is a write slot: one of seventeen attributes of a bucket's item. It holds the number of the last write
+in it, which is the writer's time and six digits of the writer. A write that was sent twice, because the first
 response was lost, finds its own number and is applied once (C1.5).
 
 A writer keeps to its lane, and requires its own last number in it, so that even a late copy is refused. It
 takes a free lane, or one without a write for two minutes. If fifteen writes have a lane, all others share the
-last one, where a number may be overwritten before a lost response is noticed. Then the writer takes the side
-that admits less: it sends a charge again, and does not give back again.
+sixteenth, where a number may be overwritten before a lost response is noticed. Then the writer takes the side
+that admits less: it sends a charge again, and does not give back again. Writes that give back share another
+one, whose numbers only rise: a copy of such a write that arrives late would admit more.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from solotable.flow import Item
 from solotable.fork_safe import new_lock
 
-from .bucket import LANES, ShardState
+from .bucket import LANES, RETURNS_LANE, TOLERATED_SKEW, ShardState
 
 if TYPE_CHECKING:
     from .repeated_charge import RepeatedCharge
@@ -54,6 +55,15 @@ class RateSample:
         return applied + self.failed * max(applied, self.applied, 1) // max(self.applied, 1)
 
 
+class Sighting(NamedTuple):
+    """When this process last saw a shard, by its own clock, and `moved` of the item at that time."""
+
+    at: int
+    moved: int
+    #: How often the machine's clock had been set.
+    leaps: int
+
+
 class CachedBucket:
     """One bucket as this process last saw it, and this process's lanes in it."""
 
@@ -71,7 +81,8 @@ class CachedBucket:
         "resource",
         "samples",
         "shards",
-        "stamp",
+        "sightings",
+        "unconfirmed",
     )
 
     def __init__(self, cache: LocalCache, entity: str, resource: str) -> None:
@@ -85,8 +96,9 @@ class CachedBucket:
         self.read_at = 0
         #: The number in each lane of a shard after this process's last write in it.
         self.numbers: dict[tuple[int, str], int] = {}
-        #: This process's last write: its shard and time, `moved` of the item, and `leaps` of the clock.
-        self.stamp = (0, 0, 0, 0)
+        self.sightings: dict[int, Sighting] = {}
+        #: By lane, the time of a write without a response yet, and `moved` that it requires.
+        self.unconfirmed: dict[int, tuple[int, int]] = {}
         #: The last acquire, for one that repeats it.
         self.repeated: RepeatedCharge | None = None
         #: The highest level seen: the number of bits that choose a shard.
@@ -108,6 +120,7 @@ class CachedBucket:
         """Forget a shard that does not exist, and those that were split from it."""
         self.shards.pop(shard, None)
         self.samples.pop(shard, None)
+        self.sightings.pop(shard, None)
         for name in LANES:
             self.numbers.pop((shard, name), None)
         self._forget_halves(shard, shard.bit_length())
@@ -155,6 +168,27 @@ class CachedBucket:
         """Make a lane available to the next write."""
         with self._cache.lock:
             self._busy.discard(lane.name)
+        self.confirm(lane)
+
+    def send(self, lane: Lane, now: int, moved: int) -> None:
+        """Note that a write is sent, as of a time."""
+        self.unconfirmed[id(lane)] = now, moved
+
+    def confirm(self, lane: Lane) -> None:
+        """Note that the outcome of a write is known."""
+        self.unconfirmed.pop(id(lane), None)
+
+    def may_be_ahead(self, lane: Lane | None, moved: int) -> bool:
+        """Return whether the outcome of another write may show that this process's clock is ahead.
+
+        It was sent as of a time far after the bucket was moved back. If it was applied before that, the clock
+        is ahead; otherwise it fails.
+        """
+        return any(
+            known < moved and then > moved + TOLERATED_SKEW
+            for other, (then, known) in list(self.unconfirmed.items())
+            if other != id(lane)
+        )
 
 
 @dataclass(slots=True)
@@ -174,7 +208,12 @@ class Lane:
     @property
     def shared(self) -> bool:
         """Whether other writers use it too."""
-        return self.name == _SHARED_LANE
+        return self.name in (_SHARED_LANE, RETURNS_LANE)
+
+    def use_for_returns(self) -> None:
+        """Use it for a write that gives back: a shared one with numbers that only rise."""
+        if self.name == _SHARED_LANE:
+            self.name = RETURNS_LANE
 
     def renumber(self, above: int) -> None:
         """Take a number above the one in the item: this process's clock went back, or is behind."""

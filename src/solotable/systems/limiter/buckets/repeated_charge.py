@@ -37,14 +37,14 @@ class RepeatedCharge:
     charge: Charge
     names: tuple[str, ...]
     meters: tuple[Meter, ...]
-    #: By the name and the form of the lane, and by which limits are untouched.
-    writes: dict[tuple[str, str, int], PreparedUpdate]
+    #: By the name and the form of the lane, which limits are untouched, and whether the item was moved back.
+    writes: dict[tuple[str, str, int, bool], PreparedUpdate]
 
     def write(
         self, charge: Charge, lane: Lane, state: ShardState, untouched: int, now: int
     ) -> PreparedUpdate:
         """Return the write of a form."""
-        key = lane.name, lane_form(charge, lane), untouched
+        key = lane.name, lane_form(charge, lane), untouched, state.moved > 0
         found = self.writes.get(key)
         if found is None:
             found = self.writes[key] = build_next(charge, lane, state, now).prepared()
@@ -109,6 +109,8 @@ def begin(context: LimiterContext, entity: str, consume: Consume) -> FirstWrite 
         return None
     if bucket.depth or state.past or state.former_lanes:
         return None
+    if state.moved and bucket.may_be_ahead(None, state.moved):
+        return None
     amounts: dict[str, int] = {}
     values: list[int | str] = []
     untouched = 0
@@ -140,8 +142,11 @@ def begin(context: LimiterContext, entity: str, consume: Consume) -> FirstWrite 
     head: tuple[int | str, ...] = (now, lane.number, rules.text, 0)
     if lane.before and not lane.shared:
         head = (*head, lane.before)
+    if state.moved:
+        head = (*head, state.moved)
     prepared = repeated.write(charge, lane, state, untouched, now)
     request = prepared.request(
         writer.table, writer.key(bucket, 0), (*head, *values), returns="ALL_NEW", returns_on_failure=True
     )
+    bucket.send(lane, now, state.moved)
     return FirstWrite(bucket, charge, lane, now, request, may_owe)

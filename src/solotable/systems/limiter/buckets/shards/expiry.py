@@ -13,7 +13,7 @@ from solotable.flow import Flow, decode_item
 from solotable.flow.conditions import all_of, any_of, at_least, less_than, missing
 from solotable.flow.requests import UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS
-from solotable.systems.limiter.buckets.bucket import SHARD_GRACE_SECONDS, ShardState, decode_state
+from solotable.systems.limiter.buckets.bucket import SHARD_GRACE_SECONDS, ShardState
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.buckets.writes.flat_update import FlatUpdate
@@ -58,6 +58,6 @@ def _extend(
             bucket.forget(ancestor)
             return None
         item = failed.item
-    state = decode_state(item, writer.now())
+    state = writer.observe(bucket, ancestor, item, writer.now())
     bucket.store(ancestor, state)
     return state

@@ -11,7 +11,7 @@ from solotable.errors import ConditionFailed, ServiceError, TransportError
 from solotable.flow import Flow, decode_item
 from solotable.flow.conditions import all_of, equals
 from solotable.flow.requests import UpdateItem
-from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
+from solotable.systems.limiter.buckets.bucket import ShardState
 from solotable.systems.limiter.buckets.charge import wait_after
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
@@ -91,7 +91,7 @@ def _change(
             failures += 1
             yield from wait_after(writer, bucket, shard, failed, failures, started)
         else:
-            bucket.store(shard, decode_state(decode_item(reply.attributes), writer.now()))
+            bucket.store(shard, writer.observe(bucket, shard, decode_item(reply.attributes), writer.now()))
             return True
     raise LimiterUnavailable(
         f"A lease of {bucket.entity!r} for {bucket.resource!r} changed before each of {_ATTEMPTS} writes; "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from solotable.errors import BatchIncomplete
 from solotable.flow import Flow, get_items
-from solotable.systems.limiter.buckets.bucket import ShardState, decode_state
+from solotable.systems.limiter.buckets.bucket import ShardState
 from solotable.systems.limiter.buckets.local_cache import CachedBucket
 from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.errors import LimiterUnavailable
@@ -66,5 +66,7 @@ def read_some(
         ) from error
     now = writer.now()
     return {
-        shard: decode_state(item, now) for shard, item in zip(keys, items, strict=True) if item is not None
+        shard: writer.observe(bucket, shard, item, now)
+        for shard, item in zip(keys, items, strict=True)
+        if item is not None
     }

@@ -19,7 +19,7 @@ from solotable.flow import Flow, Item, decode_item, encode_value
 from solotable.flow.conditions import Condition, all_of, any_of, equals, less_than, missing
 from solotable.flow.requests import ConditionCheck, DeleteItem, PutItem, TransactWriteItems, UpdateItem
 from solotable.systems.limiter.admin.limits import MICROSECONDS
-from solotable.systems.limiter.buckets.bucket import Bucket, ShardState, decode_state
+from solotable.systems.limiter.buckets.bucket import Bucket, ShardState
 from solotable.systems.limiter.buckets.local_cache import CachedBucket, RateSample
 from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.buckets.writes.charge_request import Charge
@@ -127,9 +127,9 @@ def split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
         item = decode_item((yield request).attributes)
     except ConditionFailed as failed:
         if failed.item is not None:
-            bucket.store(shard, decode_state(failed.item, now))
+            bucket.store(shard, writer.observe(bucket, shard, failed.item, now))
         return
-    begun = decode_state(item, now)
+    begun = writer.observe(bucket, shard, item, now)
     bucket.store(shard, begun)
     yield from finish_split(writer, bucket, shard, begun)
 
@@ -137,7 +137,8 @@ def split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
 def finish_split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardState) -> Flow[None]:
     """Make the other half of a split, from what the shard says that it has."""
     now, half = writer.now(), new_half(shard, state)
-    made = replace(state, shard=half, used=state.half, at=now, writes=0, lanes={}, split=0, half={})
+    # `at` stays: it says which time the used credits belong to.
+    made = replace(state, shard=half, used=state.half, writes=0, lanes={}, split=0, half={})
     item = _item(writer, bucket, made, now)
     update = FlatUpdate().add("writes", 1).remove("split")
     for name in state.half:
@@ -159,7 +160,7 @@ def finish_split(writer: BucketWriter, bucket: CachedBucket, shard: int, state: 
         )
     )
     bucket.store(shard, replace(state, split=0, half={}))
-    bucket.store(half, decode_state(item, now))
+    bucket.store(half, writer.observe(bucket, half, item, now))
 
 
 def restore(writer: BucketWriter, bucket: CachedBucket, shard: int) -> Flow[None]:
@@ -178,7 +179,7 @@ def restore(writer: BucketWriter, bucket: CachedBucket, shard: int) -> Flow[None
             PutItem(table=writer.table, item=item, condition=missing(limiter.partition.name)),
         )
     )
-    bucket.store(shard, decode_state(item, now))
+    bucket.store(shard, writer.observe(bucket, shard, item, now))
 
 
 def repair(writer: BucketWriter, bucket: CachedBucket, shard: int) -> Flow[None]:
@@ -228,9 +229,12 @@ def merge(writer: BucketWriter, bucket: CachedBucket, shard: int, state: ShardSt
         used[name] = _mean(meter, low.used[name], half.used[name], now)
     # A writer that got no response from the half that goes asks the one that stays.
     lanes = {name: written for name, written in half.lanes.items() if written > low.lanes.get(name, 0)}
-    merged = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes})
+    moved = max(low.moved, half.moved)
+    merged = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes}, moved=moved)
     update = FlatUpdate().set("level", level).set("at", now).add("writes", 1)
     update.set("expires", merged.expires(now, used))
+    if moved:
+        update.set("moved", moved)
     for name, value in {**{f"used_{name}": amount for name, amount in used.items()}, **lanes}.items():
         update.set(name, value)
     key = writer.key(bucket, other)
@@ -281,6 +285,7 @@ def _item(writer: BucketWriter, bucket: CachedBucket, state: ShardState, now: in
         "expires": state.expires(now, state.used),
         **{f"used_{name}": amount for name, amount in state.used.items()},
         **({"past": state.past} if state.past else {}),
+        **({"moved": state.moved} if state.moved else {}),
     }
     return {
         **writer.key(bucket, state.shard),

@@ -18,6 +18,7 @@ from solotable.systems.limiter.buckets.writer import BucketWriter
 from solotable.systems.limiter.buckets.writes.charge_request import Charge
 
 from .parts import take_parts
+from .read import read_shards
 from .reshard import finish_splits, has_headroom, rebalance, repair
 from .settle import TakenTokens, charge_in_tree
 from .totals import contended_refusal, refusal
@@ -79,8 +80,16 @@ def _take(
             return (yield from take_parts(writer, bucket, charge))
         tried.add(shard)
         other = _richest(writer, bucket, charge, tried)
-        if other is None or len(tried) == _TRIED_SHARDS:
+        if other is None or len(tried) > _TRIED_SHARDS:
             break
+        if len(tried) == _TRIED_SHARDS:
+            if None not in leaves(bucket.shards).values():
+                break
+            # A process that has just started does not know the others: it reads them before it refuses.
+            yield from read_shards(writer, bucket, consistent=True)
+            other = _richest(writer, bucket, charge, tried)
+            if other is None or _supply(bucket.shards.get(other), charge, writer.now()) < 1:
+                break
         shard = other
     now = writer.now()
     return refusal(bucket, charge, now) or contended_refusal(bucket, charge, now)

@@ -90,6 +90,8 @@ def build_request(
 ) -> tuple[UpdateItem, bool]:
     """Return the write of a charge, and whether it takes the tokens."""
     takes = True
+    if charge.gives_back:
+        lane.use_for_returns()
     if not lane.lost:
         known = bucket.shards.get(shard)
         before = 0 if known is None else known.lanes.get(lane.name, 0)
@@ -151,7 +153,7 @@ def build_sweep(
 def lane_form(charge: Charge, lane: Lane) -> LaneForm:
     """Return how a write requires that it was not applied before."""
     if lane.shared:
-        return "differs"
+        return "below" if charge.gives_back else "differs"
     if lane.before is None and not (lane.lost and charge.gives_back):
         return "below"
     return "equals" if lane.before else "missing"
@@ -190,7 +192,7 @@ def _build_first(
     update.set_if_missing("entity", bucket.entity).set_if_missing("resource", bucket.resource)
     update.set_if_missing("namespace", writer.scope.tenant or "").set_if_missing("shard", shard)
     update.set("level", 0).set("rules", rules.text).set("revision", rules.revision)
-    terms = [equals("rules", rules.text), equals("level", 0), _unwritten(charge, lane)]
+    terms = [equals("rules", rules.text), equals("level", 0), _unwritten(charge, lane), missing("moved")]
     used: dict[str, int] = {}
     for name, meter in rules.meters.items():
         full = meter.full(now)
@@ -213,6 +215,11 @@ def build_next(charge: Charge, lane: Lane, state: ShardState, now: int) -> NextW
     rules = charge.rules
     write = NextWrite(lane.name, [now, lane.number, rules.text, state.level])
     write.require_lane(lane_form(charge, lane), lane.before)
+    # A process whose clock is ahead must not write before it has found out.
+    if state.moved:
+        write.equals("moved", state.moved)
+    else:
+        write.missing("moved")
     used = dict(state.used)
     for name, cost in charge.costs(state.level).items():
         meter = rules.meters[name]
@@ -324,11 +331,8 @@ def _build_conversion(
                 used[name] = rules.meters[name].charged(used[name], now, cost)
         _count_consumed(update, charge)
     if state.is_ahead(now):
-        update.set("moved", now)
-        for name in state.lanes:
-            # So that the next write of each process fails, and finds out whose clock is ahead.
-            if name != lane.name:
-                update.set(name, lane.number)
+        # The next write of each process requires another value. It fails, and finds out whose clock is ahead.
+        update.set("moved", max(now, state.moved + 1))
     update.set("rules", rules.text).set("revision", rules.revision)
     for name, meter in rules.meters.items():
         update.set(meter.used, int(used[name]))
