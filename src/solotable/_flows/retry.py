@@ -55,6 +55,21 @@ class SaveBlobs(Request[None]):
     blobs: tuple[tuple[Any, Any, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LoadKeys(Request[None]):
+    """Fill the caches of subject keys; the runner calls the functions, which block."""
+
+    loads: tuple[Callable[[], None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForTurns(Request[Any]):
+    """Wait for the other writers of spaces in this process; the reply has `end()`, which ends the turns."""
+
+    #: A text for each space.
+    queues: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
     """The number of attempts of a request, and the source of randomness for the waits between them."""

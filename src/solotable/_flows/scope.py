@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
-from solotable._entities.codecs.item_decoder import STORED
+from solotable._entities.codecs.item_decoder import STORED, Admit
 from solotable._entities.declare.fields import is_from_scope
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.recognition import is_internal, recognise, tag_of
@@ -53,6 +53,8 @@ class Scope:
     request_id: str | None = None
     #: What a read of several items does with an item that no entity matches.
     unknown: Unknown = "raise"
+    #: Whether the caller logs the changes of synced entities itself, once for several writes.
+    logs_later: bool = False
 
     def of_tenant(self, tenant: str) -> Scope:
         """Return the scope of one tenant."""
@@ -70,6 +72,7 @@ class Scope:
             tables=self.tables,
             actor=self.actor,
             request_id=self.request_id,
+            logs_later=self.logs_later,
         )
 
     def of_admin(self) -> Scope:
@@ -136,29 +139,25 @@ class Scope:
         plan.check_key(item, entity)
         return entity
 
-    def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
-        """Return `admit` for the items of one page, with the checks of the entity done once."""
-        tag, ours, load = plan.table.internal_tag, plan.tag_value, plan.decode
-        check, may_hide = plan.key_check, plan.deletion is not None or plan.ttl is not None
-        field, tenant = None if self.admin else plan.tenant, self.tenant
+    def admit_page(self, plan: Plan, first: Item | None = None) -> Admit:
+        """Return `admit` for the items of one page; most have the same attributes as the first one."""
+        exactly = partial(self.admit, plan)
+        if plan.tenant is not None and self.tenant is None and not self.admin:
+            return exactly
+        is_hidden = partial(self.is_hidden, plan)
+        compiled: dict[tuple[str, ...], Admit] = {}
 
         def admit(item: Item) -> Any:
-            # The checks of `admit`, without its calls.
-            try:
-                if (
-                    item.get(tag) == ours
-                    and (check is None or check(item))
-                    and not (may_hide and self.is_hidden(plan, item))
-                ):
-                    entity = load(item, STORED)
-                    if field is not None and not _is_exactly(entity.__dict__.get(field), tenant):
-                        self.check_tenant(plan, entity)
-                    return entity
-            except KeyError:
-                pass
-            return self.admit(plan, item)
+            names = tuple(item)
+            found = compiled.get(names)
+            if found is None:
+                make = plan.make_admit(item)
+                found = exactly if make is None else make(exactly, self.tenant, is_hidden)
+                compiled[names] = found
+            return found(item)
 
-        return admit
+        make = None if first is None else plan.make_admit(first)
+        return admit if make is None else make(admit, self.tenant, is_hidden)
 
     def known(self, table: Table, item: Item) -> Plan | None:
         """Return the plan of an item's entity; None for an internal item, or an unknown one to be skipped."""
@@ -294,10 +293,6 @@ def unknown_entity(table: Table, item: Item) -> UnknownEntity:
         tag=tag,
         item=item,
     )
-
-
-def _is_exactly(value: object, tenant: str | None) -> bool:
-    return value.__class__ is str and value == tenant
 
 
 def _exact(tenant: Any) -> Any:

@@ -21,6 +21,9 @@ def read_units(size: int, consistent: bool, transactional: bool = False) -> floa
     >>> read_units(0, consistent=False), read_units(4097, consistent=True)
     (0.5, 2.0)
     """
+    if size <= READ_STEP and not transactional:
+        # Most items: every GetItem counts its units.
+        return 1.0 if consistent else 0.5
     steps = max(1, -(-size // READ_STEP))
     if transactional:
         return steps * 2.0
@@ -33,6 +36,8 @@ def write_units(size: int, transactional: bool = False) -> float:
     >>> write_units(1025), write_units(1, transactional=True)
     (2.0, 2.0)
     """
+    if size <= WRITE_STEP and not transactional:
+        return 1.0
     steps = max(1, -(-size // WRITE_STEP))
     return steps * 2.0 if transactional else float(steps)
 

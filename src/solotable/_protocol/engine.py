@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from solotable._values.lazy_dataclass import dataclass
 
 from .error_texts import LATEST, ErrorTexts
+from .heat import HeatLog
 from .requests import Request
 
 ReplyT = TypeVar("ReplyT")
@@ -78,6 +79,8 @@ class Capabilities:
     error_texts: ErrorTexts = LATEST
     #: Return a context with a whole table, by name, in one snapshot.
     table_snapshot: Callable[[str], AbstractContextManager[TableSnapshot]] | None = None
+    #: Return the traffic of partitions since a time in seconds since the epoch; None if it is not recorded.
+    heat: Callable[[float], HeatLog | None] | None = None
 
 
 class Engine(Protocol):

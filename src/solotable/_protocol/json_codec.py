@@ -67,3 +67,13 @@ def _orjson() -> Any:
 _FAST = _orjson()
 loads: Callable[[bytes], Any] = plain_loads if _FAST is None else _FAST.loads
 dumps: Callable[[Any], bytes] = plain_dumps if _FAST is None else _FAST.dumps
+
+
+def sorted_dumps(value: Any) -> bytes:
+    """Write JSON with the members of every object in the order of their names."""
+    if _FAST is None:
+        return json.dumps(
+            value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=True
+        ).encode()
+    written: bytes = _FAST.dumps(value, option=_FAST.OPT_SORT_KEYS)
+    return written

@@ -14,6 +14,10 @@ STREAM_OPERATIONS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardI
 #: AWS answers them with an empty body instead of a JSON object.
 WITHOUT_REPLY: Final = frozenset({"TagResource", "UntagResource"})
 
+#: The operation of solotable's server that AWS lacks, and its X-Amz-Target.
+DESCRIBE_HEAT: Final = "DescribeHeat"
+HEAT_TARGET: Final = f"Solotable_20261118.{DESCRIBE_HEAT}"
+
 #: Operations of AWS that solotable lacks; each is rejected by its name.
 UNSUPPORTED: Final = frozenset(
     {

@@ -54,7 +54,7 @@ class PutItem(Request["replies.WroteItem"]):
     returns: ReturnValues = "NONE"
     returns_on_failure: bool = False
     #: The bytes of the item, if the sender has computed them.
-    size: int | None = None
+    size: int | None = field(default=None, compare=False)
     capacity: CapacityReport = "NONE"
     collection: CollectionReport = "NONE"
 
@@ -148,6 +148,23 @@ class Query(Request["replies.Page"]):
     #: Whether key condition and filter came from legacy parameters, which errors name.
     legacy: bool = False
 
+    def page(self, start: Item | None, limit: int | None) -> Query:
+        """Return the request for a page of the same rows, as `replace` does in twice the time."""
+        return Query(
+            table=self.table,
+            key=self.key,
+            index=self.index,
+            filter=self.filter,
+            projection=self.projection,
+            select=self.select,
+            limit=limit,
+            start=start,
+            forward=self.forward,
+            consistent=self.consistent,
+            capacity=self.capacity,
+            legacy=self.legacy,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(Request["replies.Page"]):
@@ -188,6 +205,8 @@ class BatchGetItem(Request["replies.BatchGot"]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPut:
     item: Item
+    #: The bytes of the item, if the sender has computed them.
+    size: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

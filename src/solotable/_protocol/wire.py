@@ -45,7 +45,13 @@ def decode_body(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request
     """Return the request of a target and a JSON body, or raise DynamoDB's error."""
     operation = _TARGETS.get(target)
     # DynamoDB: rejects invalid JSON before it reads the target, but accepts an empty body.
-    payload = _read(body) if body or operation is not None else None
+    payload = None
+    if body or operation is not None:
+        try:
+            payload = loads(body)
+        except ValueError:
+            # DynamoDB: the message is empty.
+            raise errors.unreadable("") from None
     if operation is None:
         raise errors.unknown_operation(target.removeprefix("DynamoDB_20120810."))
     return decode_request(operation, payload, texts)
@@ -89,12 +95,4 @@ def _check_unicode(payload: dict[str, Any]) -> None:
     try:
         plain_dumps(payload)
     except UnicodeEncodeError:
-        raise errors.unreadable("") from None
-
-
-def _read(body: bytes) -> Any:
-    # DynamoDB: the message is empty.
-    try:
-        return loads(body)
-    except ValueError:
         raise errors.unreadable("") from None

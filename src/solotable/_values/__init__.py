@@ -16,7 +16,7 @@ from .canonical import (
 )
 from .codec import dump, dump_item, load, load_item
 from .number import add, canonical_number, subtract
-from .order import ORDERED, ordered_bytes, ordered_prefix, sort_key
+from .order import ORDERED, ordered_bytes, ordered_prefix, read_ordered, sort_key
 from .size import growth, item_size, levels, text_size, value_size
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "load_item",
     "ordered_bytes",
     "ordered_prefix",
+    "read_ordered",
     "sort_key",
     "sort_members",
     "subtract",

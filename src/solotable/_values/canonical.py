@@ -33,14 +33,14 @@ _TOO_DEEP = (
     "Attributes in the item have nested levels beyond supported limit"
 )
 #: A name of so many characters fits, however many bytes each of them takes.
-_SHORT_NAME = LONGEST_ATTRIBUTE_NAME // 4
+SHORT_NAME = LONGEST_ATTRIBUTE_NAME // 4
 
 
 def canonical_item(item: Item) -> Item:
     """Return the item with every value canonical."""
     # DynamoDB: checks all attribute names before any value.
     for name in item:
-        if not name or len(name) > _SHORT_NAME:
+        if not name or len(name) > SHORT_NAME:
             check_name(name)
     return {
         # Most attributes are text or plain numbers, which are canonical as they are.
@@ -55,7 +55,7 @@ def check_name(name: str) -> str:
     """Return an attribute's name, or raise DynamoDB's error for it."""
     if not name:
         raise invalid("Empty attribute name", family="structure")
-    if len(name) > _SHORT_NAME and len(name.encode()) > LONGEST_ATTRIBUTE_NAME:
+    if len(name) > SHORT_NAME and len(name.encode()) > LONGEST_ATTRIBUTE_NAME:
         raise invalid("Attribute name is too large, must be less than 65536 bytes", family="structure")
     return name
 
@@ -90,7 +90,7 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
             if depth >= DEEPEST_VALUE:
                 raise invalid(_TOO_DEEP)
             return {
-                name if name and len(name) <= _SHORT_NAME else check_name(name): member
+                name if name and len(name) <= SHORT_NAME else check_name(name): member
                 if len(member) == 1 and "S" in member
                 else canonical(member, depth + 1)
                 for name, member in content.items()

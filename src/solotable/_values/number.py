@@ -157,6 +157,21 @@ def _first_power(text: str) -> int:
     return -(len(fraction) - len(fraction.lstrip("0"))) - 1
 
 
+def measure_number(text: str) -> tuple[str, int]:
+    """Return the canonical text of a number and its size, or raise DynamoDB's error for it."""
+    if len(text) <= _SHORT or (len(text) <= _LONGEST_CACHED and not is_plain_number(text)):
+        return _cached_measure(text)
+    return _measure(text)
+
+
+def _measure(text: str) -> tuple[str, int]:
+    found = canonical_number(text)
+    return found, number_size(found)
+
+
+_cached_measure = lru_cache(maxsize=4096)(_measure)
+
+
 def ordered_number(text: str) -> bytes:
     """Return bytes that sort as the canonical number does; no other number's bytes start with them.
 
@@ -173,3 +188,17 @@ def ordered_number(text: str) -> bytes:
     if text.startswith("-"):
         return b"\x00" + bytes(255 - byte for byte in magnitude)
     return b"\x02" + magnitude
+
+
+def read_ordered_number(raw: bytes, start: int) -> tuple[str, int]:
+    """Return the canonical number whose ordered bytes start at an offset, and the offset after them."""
+    if raw[start] == 1:
+        return "0", start + 1
+    is_negative = raw[start] == 0
+    # The byte of the exponent may be equal to the end mark, those of the digits are not.
+    end = raw.index(b"\xff" if is_negative else b"\x00", start + 2)
+    magnitude = raw[start + 1 : end]
+    if is_negative:
+        magnitude = bytes(255 - byte for byte in magnitude)
+    digits = "".join(f"{byte - 1:02d}" for byte in magnitude[1:]).rstrip("0")
+    return ("-" if is_negative else "") + _plain(digits, magnitude[0] + SMALLEST_EXPONENT), end + 1

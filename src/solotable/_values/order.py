@@ -5,11 +5,11 @@ Strings and binaries sort by their bytes, numbers by value. Other types have no 
 
 from __future__ import annotations
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from decimal import Decimal
 from typing import Any, Final
 
-from .number import ordered_number
+from .number import ordered_number, read_ordered_number
 
 ORDERED: Final = frozenset({"S", "N", "B"})
 
@@ -35,6 +35,17 @@ def ordered_bytes(kind: str, content: str) -> bytes:
     if kind == "N":
         return ordered_number(content)
     return ordered_prefix(kind, content) + b"\x00\x00"
+
+
+def read_ordered(kind: str, raw: bytes, start: int) -> tuple[str, int]:
+    """Return the value whose ordered bytes start at an offset, and the offset after them."""
+    if kind == "N":
+        return read_ordered_number(raw, start)
+    end = raw.index(b"\x00\x00", start)
+    content = raw[start:end]
+    if b"\x00" in content:
+        content = content.replace(b"\x00\xff", b"\x00")
+    return (content.decode() if kind == "S" else b64encode(content).decode()), end + 2
 
 
 def ordered_prefix(kind: str, content: str) -> bytes:

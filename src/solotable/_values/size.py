@@ -12,14 +12,15 @@ from .number import number_size
 
 def item_size(item: Item) -> int:
     """Return the size of an item: names and values, in UTF-8 bytes."""
-    total = 0
-    for name, value in item.items():
-        total += len(name) if name.isascii() else len(name.encode())
-        for kind, content in value.items():
+    total = text_size("".join(item))
+    for value in item.values():
+        text = value.get("S")
+        if text is not None and text.isascii():
             # Most attributes are ASCII text: a call costs more than its length.
-            if kind == "S" and content.isascii():
-                total += len(content)
-            elif kind == "N":
+            total += len(text)
+            continue
+        for kind, content in value.items():
+            if kind == "N":
                 total += number_size(content)
             else:
                 total += content_size(kind, content)

@@ -6,11 +6,14 @@ It does no I/O: replies go to the `Client` of the request.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from solotable._protocol import wire
+from solotable._protocol.heat import encode_heat
+from solotable._protocol.json_codec import loads
+from solotable._protocol.operations import DESCRIBE_HEAT, HEAT_TARGET
 from solotable._protocol.requests import Control, Request
 from solotable._values.limits import LARGEST_REQUEST
 from solotable.errors import ServiceError
@@ -31,6 +34,18 @@ _JSON = b"application/json"
 _JSON_TYPES = frozenset({_JSON, response.JSON_TYPE})
 _UNKNOWN = b"<UnknownOperationException/>\n"
 _TOO_LARGE = 413
+#: What a process with a forwarder answers itself: requests that read items, and those about the server.
+_ANSWERED_BY_WORKERS: Final = frozenset(
+    f"DynamoDB_20120810.{operation}"
+    for operation in (
+        "BatchGetItem",
+        "DescribeEndpoints",
+        "GetItem",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+    )
+)
 
 
 class Client(Protocol):
@@ -44,6 +59,13 @@ class Client(Protocol):
         self, http_request: HttpRequest, status: int, body: Body, content_type: bytes, headers: bytes = b""
     ) -> None:
         """Send the reply to a request."""
+
+
+class Forwarder(Protocol):
+    """The process that answers what this one does not."""
+
+    def forward(self, target: str, body: bytes, done: Callable[[int, bytes], None], /) -> None:
+        """Send a request whose signature was verified; call `done` with the status and body of the reply."""
 
 
 def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
@@ -72,7 +94,7 @@ def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
                 return
             # DynamoDB: without a body, the type does not matter.
             content_type = _JSON
-    _operate(server, client, http_request, content_type)
+    operate(server, client, http_request, content_type)
 
 
 def _encoding(http_request: HttpRequest) -> str:
@@ -80,20 +102,27 @@ def _encoding(http_request: HttpRequest) -> str:
     return compression.choose(accepted.decode("latin-1")) if accepted else ""
 
 
-def _operate(server: Server, client: Client, http_request: HttpRequest, content_type: bytes) -> None:
+def operate(server: Server, client: Client, http_request: HttpRequest, content_type: bytes) -> None:
+    """Answer the request of an operation, at once or later."""
     target = http_request.header(b"x-amz-target")
+    forwarder = None if target in _ANSWERED_BY_WORKERS else server.forwarder
+    encoding = _encoding(http_request) if b"accept-encoding" in http_request.headers else ""
 
     def encode(answer: Callable[[], Any]) -> tuple[int, Body]:
         status, pieces = wire.encode_response(target, answer)
-        return status, Body(pieces, _encoding(http_request))
+        return status, Body(pieces, encoding)
 
     def done(reply: tuple[int, Body]) -> None:
         client.send(http_request, *reply, content_type)
 
+    def forwarded(status: int, body: bytes) -> None:
+        if len(body) > response.LARGE:
+            compress = partial(Body, [body], encoding)
+            server.scheduler.run_in_reader(compress, lambda reply: done((status, reply())))
+        else:
+            done((status, Body([body], encoding)))
+
     def handle(parse: Callable[[], Any]) -> None:
-        if client.is_closed:
-            server.body_budget.release(http_request)
-            return
         try:
             request = parse()
         except compression.TooLarge:
@@ -101,17 +130,31 @@ def _operate(server: Server, client: Client, http_request: HttpRequest, content_
         except Exception as error:  # noqa: BLE001  # `render` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
         else:
+            if forwarder is not None:
+                forwarder.forward(target, request, forwarded)
+                return
             if server.log is not None:
                 http_request.table = _table(request)
             if isinstance(request, Control) and request.operation == "DescribeEndpoints":
                 done(encode(lambda: _endpoints(http_request)))
+            elif isinstance(request, Control) and request.operation == DESCRIBE_HEAT:
+                done(encode(lambda: _heat(server, request.members)))
             else:
                 server.scheduler.schedule(request, encode, done)
 
-    parse = partial(_parse, server, http_request, target)
+    def handle_later(parse: Callable[[], Any]) -> None:
+        if client.is_closed:
+            server.body_budget.release(http_request)
+        else:
+            handle(parse)
+
+    if forwarder is None:
+        parse: Callable[[], Any] = partial(_parse, server, http_request, target)
+    else:
+        parse = partial(_read_body, server, http_request)
     if http_request.size > _LONG_TO_PARSE or b"content-encoding" in http_request.headers:
         # The JSON parser holds the GIL; decoding, most of the work, releases it to other requests.
-        server.scheduler.run_in_reader(parse, handle)
+        server.scheduler.run_in_reader(parse, handle_later)
     else:
         handle(parse)
 
@@ -128,13 +171,32 @@ def _endpoints(http_request: HttpRequest) -> dict[str, Any]:
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
 
 
-def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
+def _heat(server: Server, members: Mapping[str, Any]) -> dict[str, Any]:
+    since = members.get("Since", 0)
+    if isinstance(since, bool) or not isinstance(since, int | float):
+        raise ServiceError("ValidationException", f"Since is a number of seconds since 1970, got {since!r}.")
+    found = server.read_heat(float(since))
+    if found is None:
+        raise ServiceError("HeatNotRecorded", "The server was started with --no-heat.")
+    return encode_heat(found)
+
+
+def _read_body(server: Server, http_request: HttpRequest) -> bytes:
+    """Return the body as JSON, after the signature was verified."""
     body = http_request.body()
     if server.verifier is not None:
         server.verifier.verify(http_request.signed(body))
-    encoding = http_request.header(b"content-encoding")
-    if encoding:
-        body = compression.inflate(body, encoding.strip().lower(), LARGEST_REQUEST)
+    if b"content-encoding" in http_request.headers:
+        encoding = http_request.header(b"content-encoding").strip().lower()
+        if encoding:
+            body = compression.inflate(body, encoding, LARGEST_REQUEST)
+    return body
+
+
+def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
+    body = _read_body(server, http_request)
+    if target == HEAT_TARGET:
+        return Control(operation=DESCRIBE_HEAT, members=_members(body))
     if len(body) < _LARGE or not gc.isenabled():
         return wire.decode_body(target, body, server.error_texts)
     gc.disable()
@@ -142,6 +204,16 @@ def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
         return wire.decode_body(target, body, server.error_texts)
     finally:
         gc.enable()
+
+
+def _members(body: bytes) -> dict[str, Any]:
+    try:
+        members = loads(body or b"{}")
+    except ValueError:
+        members = None
+    if not isinstance(members, dict):
+        raise ServiceError("SerializationException", "The body is not a JSON object.")
+    return members
 
 
 def _raise(error: Exception) -> NoReturn:

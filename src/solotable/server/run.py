@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import signal
@@ -17,22 +16,24 @@ import sys
 import threading
 import time
 from base64 import b32encode
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from email.utils import formatdate
 from itertools import count
 from os import urandom
 from typing import Any, Protocol
 
-from solotable.errors import EngineError, SolotableError
+from solotable._protocol.heat import HeatLog
 
 from .auth.allowed_hosts import AllowedHosts
 from .auth.sigv4 import Verifier
+from .dispatch import Forwarder
 from .health import HealthPages
 from .http.body_budget import BodyBudget
 from .http.connection import Connection
 from .http.idle_connections import IdleConnections
 from .http.request import HttpRequest
+from .listeners import BACKLOG, open_listeners
 from .open_files import open_file_limit, raise_open_file_limit
 from .request_log import RequestRecord, access_key_id, operation_name
 from .scheduler import GroupingEngine, Scheduler
@@ -52,12 +53,11 @@ class ServedEngine(GroupingEngine, Protocol):
         """Remove expired items."""
 
 
-class PortTaken(SolotableError):
-    """Another process listens on the port."""
-
-
 class Server:
     """A server on one event loop."""
+
+    #: Whether several writes arrive in one tick.
+    _defers_writes = False
 
     def __init__(
         self,
@@ -66,9 +66,14 @@ class Server:
         *,
         clock: Callable[[], float] = time.time,
         interval: AbstractContextManager[None] | None = None,
+        forwarder: Forwarder | None = None,
     ) -> None:
-        """Prepare a server; `interval` is entered while threads compute, if the server owns the process."""
+        """Prepare a server; `interval` is entered while threads compute, if the server owns the process.
+
+        A `forwarder` gets every request but those that read items.
+        """
         self._engine = engine
+        self.forwarder = forwarder
         self.error_texts = engine.capabilities.error_texts
         self._settings = settings
         self._clock = clock
@@ -89,12 +94,18 @@ class Server:
         self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
         self._tasks: list[asyncio.Task[None]] = []
-        self._listener: asyncio.Server
+        self._listeners: list[asyncio.Server] = []
+        self._adopting: set[asyncio.Task[None]] = set()
 
         self._id_prefix = b32encode(urandom(25))[:40]
         self._ids = count()
         self._second = -1
         self._stamp_start = b""
+
+    def read_heat(self, since: float) -> HeatLog | None:
+        """Return the heat of the engine since a time; None if it is not recorded."""
+        heat = self._engine.capabilities.heat
+        return None if heat is None else heat(since)
 
     def date_and_id(self) -> bytes:
         """Return the Date and x-amzn-RequestId header lines; the id is unique and looks like AWS's."""
@@ -157,37 +168,45 @@ class Server:
             return None
         return {self._settings.host, *self._settings.allowed_hosts}
 
-    async def start(self) -> int:
-        """Listen, and return the port."""
+    async def start(self, listeners: Sequence[socket.socket] | None = None) -> int:
+        """Listen, on the given sockets or on the address of the settings, and return the port."""
         # Half of the files: the server accepts a whole burst before it can close other connections.
         self._most_connections = min(self._settings.connections, max(1, open_file_limit() // 2))
+        if listeners is None:
+            listeners = open_listeners(self._settings.host, self._settings.port)
         loop = self.loop = asyncio.get_running_loop()
         self.now = time.monotonic
-        self.scheduler = Scheduler(self._engine, loop, self._interval)
-        try:
-            self._listener = await self._listen(self._settings.port)
-            port: int = self._listener.sockets[0].getsockname()[1]
-            if not self._settings.port and len(self._listener.sockets) > 1:
-                # A name with several addresses gets a port for each; clients need the same one.
-                self._listener.close()
-                self._listener = await self._listen(port)
-        except (OSError, UnicodeError) as fault:
-            self.scheduler.close()
-            raise self._explain(fault) from fault
+        self.scheduler = Scheduler(self._engine, loop, self._interval, defers_writes=self._defers_writes)
+        for each in listeners:
+            self._listeners.append(await loop.create_server(self.accept, sock=each, backlog=BACKLOG))
         self._tasks.append(loop.create_task(self._check_timeouts()))
         if self._settings.sweep_seconds:
             self._tasks.append(loop.create_task(self._sweep_periodically()))
-        return port
+        # Workers do not listen; the address of a Unix socket has no port.
+        name = listeners[0].getsockname() if listeners else ""
+        return self._settings.port if isinstance(name, str) else int(name[1])
 
-    async def _listen(self, port: int) -> asyncio.Server:
-        return await self.loop.create_server(
-            lambda: Connection(self), self._settings.host, port, backlog=1024
-        )
+    def accept(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        return Connection(self)
+
+    def adopt(self, connection: socket.socket) -> None:
+        """Serve a connection that another process has accepted."""
+        task = self.loop.create_task(self._adopt(connection))
+        self._adopting.add(task)
+        task.add_done_callback(self._adopting.discard)
+
+    async def _adopt(self, connection: socket.socket) -> None:
+        # The client may have closed it.
+        with contextlib.suppress(OSError):
+            await self.loop.connect_accepted_socket(self.accept, connection)
 
     async def stop(self) -> None:
         """Stop listening, answer pending requests, and close."""
         self.stopping = True
-        self._listener.close()
+        for each in self._listeners:
+            each.close()
+        await asyncio.gather(*self._adopting)
         deadline = self.now() + self._settings.grace_seconds
         while self.connections and self.now() < deadline:
             for connection in tuple(self.connections):
@@ -199,17 +218,6 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await self.loop.run_in_executor(None, self.scheduler.close)
-
-    def _explain(self, fault: OSError | UnicodeError) -> SolotableError:
-        if isinstance(fault, UnicodeError | socket.gaierror):
-            return EngineError(f"Cannot resolve the host {self._settings.host!r}.")
-        where = f"{self._settings.host}:{self._settings.port}"
-        if fault.errno == errno.EADDRINUSE:
-            return PortTaken(
-                f"Port {self._settings.port} on {self._settings.host} is already in use "
-                "(by DynamoDB Local or another solotable server?). --port 0 picks a free port."
-            )
-        return EngineError(f"Cannot listen on {where}: {fault.strerror or fault}.")
 
     async def _check_timeouts(self) -> None:
         with contextlib.ExitStack() as computing:
@@ -244,10 +252,15 @@ def serve(
     engine: ServedEngine, settings: Settings, *, ready: Callable[[int], None] = lambda port: None
 ) -> None:
     """Serve until SIGTERM or SIGINT; call `ready` with the port once the server listens."""
+    run_process(_serve(engine, settings, ready), settings)
+
+
+def run_process(main: Coroutine[Any, Any, None], settings: Settings) -> None:
+    """Run the coroutine of a server that owns this process."""
     raise_open_file_limit(4 * settings.connections)
     before = sys.getswitchinterval()
     try:
-        run(_serve(engine, settings, ready))
+        run(main)
     finally:
         sys.setswitchinterval(before)
 
@@ -262,17 +275,27 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:
-    server = Server(engine, settings, interval=SwitchInterval())
-    port = await server.start()
-    # The objects that exist now are permanent: keep the garbage collector from visiting them again.
-    gc.collect()
-    gc.freeze()
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         # Windows' loops have no signal handlers; there, KeyboardInterrupt ends the loop.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(name, ended.set)
+    await serve_until(ended, Server(engine, settings, interval=SwitchInterval()), ready=ready)
+
+
+async def serve_until(
+    ended: asyncio.Event,
+    server: Server,
+    listeners: Sequence[socket.socket] | None = None,
+    *,
+    ready: Callable[[int], None],
+) -> None:
+    """Serve until an event is set; call `ready` with the port once the server listens."""
+    port = await server.start(listeners)
+    # The objects that exist now are permanent: keep the garbage collector from visiting them again.
+    gc.collect()
+    gc.freeze()
     ready(port)
     try:
         await ended.wait()

@@ -82,7 +82,10 @@ class Scheduler:
         engine: GroupingEngine,
         loop: asyncio.AbstractEventLoop,
         interval: AbstractContextManager[None] | None = None,
+        *,
+        defers_writes: bool = False,
     ) -> None:
+        """Start the threads; with `defers_writes`, writes that arrive in one tick share a commit."""
         self._engine = engine
         #: Entered while a thread computes beside the event loop; reusable.
         self._interval = nullcontext() if interval is None else interval
@@ -97,7 +100,7 @@ class Scheduler:
         self._control_threads = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
         #: Tables and indexes with a recent long page, and how many short pages in a row reset that.
         self._long_pages: dict[tuple[str, str | None], int] = {}
-        self._groups = WriteGroups(loop, self._writer, self._write_together, defer=False)
+        self._groups = WriteGroups(loop, self._writer, self._write_together, defer=defers_writes)
         self._closed = False
 
     def schedule(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:

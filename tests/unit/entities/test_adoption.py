@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pytest
 
 from solotable._entities.adoption.attribute_types import infer_type
+from solotable._entities.adoption.inference import infer_table
 from solotable._entities.adoption.key_inference import Notation, find_delimiter, infer_template
+from solotable._entities.adoption.models_file import models_file
 from solotable._entities.adoption.presets import PRESETS
 from solotable._entities.adoption.round_trip import check_items
+from solotable._entities.adoption.sample import TableSample
 from solotable._entities.codecs.times import time_scalar
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.fields import Iso
@@ -153,3 +158,33 @@ def test_arguments_win_over_a_preset() -> None:
     assert (table.tag, table.tag_required) == ("kind", False)
     assert Table("Live", adopt="pynamodb", tag=None).tag is None
     assert Table("Live", adopt="electrodb").tag == "__edb_e__"
+
+
+def _suggested(names: list[str]) -> str:
+    described = {
+        "TableName": "Wide",
+        "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
+    }
+    item: Item = {"PK": {"S": "WIDE"}, **{name: {"S": "x"} for name in names}}
+    return models_file(infer_table(TableSample.of(described, None, [item])), frozenset())
+
+
+def test_names_of_fields_that_clash_are_numbered() -> None:
+    found = _suggested(["a-b", "a.b", "a_b", "é", "ü", "class"])
+    fields = re.findall(r"(?m)^    (\w+): ", found)
+    assert len(fields) == len(set(fields)) == 6
+    assert {"a_b", "a_b_", "a_b_3", "class_"} <= set(fields)
+
+
+def test_the_models_of_an_item_with_many_attributes_take_linear_time() -> None:
+    def seconds(count: int) -> float:
+        # Names of one Chinese character all become the same identifier.
+        names = [f"a{number}" for number in range(count // 2)]
+        names += [chr(0x4E00 + number) for number in range(count // 2)]
+        begin = time.process_time()
+        _suggested(names)
+        return time.process_time() - begin
+
+    # Four times the attributes take four times as long, not sixteen times.
+    assert min(seconds(2_000) for _ in range(2)) < 10 * min(seconds(500) for _ in range(4))

@@ -13,7 +13,7 @@ from solotable._flows.retry import Flow, Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits import history, rename
 from solotable._flows.traits.restore import plan_restore
-from solotable._flows.transactions.write import Write
+from solotable._flows.transactions.write import DerivedWrite, Write
 from solotable._flows.writes.changes import Changes
 from solotable._flows.writes.put import plan_delete, plan_put, prepare_put
 from solotable._flows.writes.update import plan_update
@@ -86,6 +86,7 @@ def derived_actions(write: Write) -> list[tuple[str, str, bool]]:
     """Return the kind, the sort key and whether there is a condition, of everything that goes along."""
     found = []
     for derived in write.derived_writes:
+        assert isinstance(derived, DerivedWrite)
         action = derived.action
         key = action.item if isinstance(action, PutItem) else action.key
         found.append((type(action).__name__, key["SK"]["S"], action.condition is not None))

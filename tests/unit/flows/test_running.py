@@ -11,6 +11,7 @@ import pytest
 from solotable import Entity, Key, Table, flow
 from solotable.errors import DeclarationError
 from solotable.flow.requests import GetItem
+from solotable.jobs.backfill import backfill
 
 shop = Table("Shop")
 
@@ -84,6 +85,15 @@ def test_run_rejects_an_async_store_and_arun_a_blocking_one() -> None:
                 flow.run(flow.get(flow.scope_of(db), Stock, sku="a"), cast(Any, db))
         with pytest.raises(DeclarationError, match=r"arun\(\) takes an async store; call run\(\)"):
             await flow.arun(flow.get(flow.scope_of(blocking), Stock, sku="a"), cast(Any, blocking))
+
+    asyncio.run(main())
+
+
+def test_a_job_rejects_an_async_store() -> None:
+    async def main() -> None:
+        async with shop.open_async("sqlite://") as db:
+            with pytest.raises(DeclarationError, match=r"takes a blocking store or engine, got an async one"):
+                backfill(cast(Any, db.admin()), Stock, budget=1)
 
     asyncio.run(main())
 

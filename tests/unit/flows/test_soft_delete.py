@@ -16,7 +16,7 @@ from solotable._flows.jobs.purge_queue import QueueEntry, digest_of, queue_key
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits.soft_delete import plan_soft_delete, plan_undelete
-from solotable._flows.transactions.write import Write
+from solotable._flows.transactions.write import DerivedWrite, Write
 from solotable._protocol.engine import Capabilities
 from solotable._protocol.replies import GotItem
 from solotable._protocol.requests import (
@@ -83,6 +83,7 @@ def test_a_delete_is_one_update_and_one_ticket() -> None:
     assert not {"GSI1PK", "GSI1SK"} & hidden.keys()
     assert hidden["version"] == {"N": "3"}
     (derived,) = write.derived_writes
+    assert isinstance(derived, DerivedWrite)
     assert isinstance(derived.action, PutItem)
     assert derived.action.item["PK"]["S"].startswith("PURGE#")
     assert derived.action.item[table.internal_tag] == {"S": "_purge"}
@@ -95,7 +96,10 @@ def test_an_undelete_turns_it_round_exactly() -> None:
     write = planned(plan_undelete(SCOPE, PLAN, GIVEN), hidden)
     assert isinstance(write.action, UpdateItem)
     assert apply_update(write.action.update, hidden) == ITEM
-    put, removed = deleted.derived_writes[0].action, write.derived_writes[0].action
+    entry, removal = deleted.derived_writes[0], write.derived_writes[0]
+    assert isinstance(entry, DerivedWrite)
+    assert isinstance(removal, DerivedWrite)
+    put, removed = entry.action, removal.action
     assert isinstance(put, PutItem)
     assert removed.key == {name: put.item[name] for name in ("PK", "SK")}  # type: ignore[union-attr]
 

@@ -130,9 +130,11 @@ def test_words_are_booleans_and_fractions_are_cut() -> None:
     assert check("Scan", {"TableName": "abc", "Limit": 1.9})["Limit"] == 1
 
 
-def test_an_item_that_needs_no_cleaning_is_not_copied() -> None:
+def test_values_that_need_no_cleaning_are_not_copied() -> None:
     item = {"a": {"S": "x"}, "b": {"L": [{"N": "1"}, {"M": {"c": {"BOOL": True}}}]}, "d": {"SS": ["x"]}}
-    assert check("PutItem", {"TableName": "abc", "Item": item})["Item"] is item
+    clean = check("PutItem", {"TableName": "abc", "Item": item})["Item"]
+    assert clean == item
+    assert all(clean[name] is value for name, value in item.items())
 
 
 def test_cleaning_leaves_the_callers_item_alone() -> None:

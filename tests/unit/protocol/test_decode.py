@@ -43,6 +43,7 @@ from solotable._protocol.requests import (
     UpdateItem,
 )
 from solotable.errors import ServiceError
+from tests.torture.size import amount
 
 T: dict[str, Any] = {"TableName": "abc"}
 K: dict[str, Any] = {"Key": {"p": {"S": "x"}}}
@@ -482,7 +483,7 @@ def plausible(constraint: Constraint) -> st.SearchStrategy[Any]:
             return VALUE
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=amount(15, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("operation", sorted(CONSTRAINTS))
 @given(data=st.data())
 def test_any_json_is_decoded_or_refused(operation: str, data: st.DataObject) -> None:

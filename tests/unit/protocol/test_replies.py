@@ -15,10 +15,13 @@ from solotable._protocol.replies import (
     GotItem,
     Page,
     Reply,
+    SomeItem,
     StatementRan,
     TransactGot,
     TransactWrote,
     WroteItem,
+    decode_items,
+    iterate_items,
 )
 
 RAW = b'{"p":{"S":"\xc3\xa9"}}'
@@ -70,3 +73,14 @@ def test_a_reply_has_one_wire_form(reply: Reply, wire: dict[str, Any]) -> None:
 def test_stored_bytes_are_spliced_in_unread() -> None:
     odd = b'{"p" : {"S":"x"}}'
     assert odd in encode_json(Page(items=[odd], count=1, scanned=1))
+
+
+def test_items_are_iterated_a_few_at_a_time() -> None:
+    """Of a damaged page, the items before the damage are read, so no more than a few are decoded ahead."""
+    several = b",".join([RAW] * 3)
+    page: list[SomeItem] = [RAW, several, ITEM] * 20
+    assert list(iterate_items(page)) == decode_items(page) == [ITEM] * 100
+    found = iterate_items([*page, b"{"])
+    assert [next(found) for _ in range(60)] == [ITEM] * 60
+    with pytest.raises(ValueError):
+        list(found)

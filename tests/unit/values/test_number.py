@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solotable._values import add, canonical_number, subtract
-from solotable._values.number import number_size, ordered_number
+from solotable._values.number import number_size, ordered_number, read_ordered_number
 from solotable.errors import ServiceError
 
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -97,6 +97,16 @@ def test_bytes_sort_as_numbers_do(left: str, right: str) -> None:
     left, right = canonical_number(left), canonical_number(right)
     assert (ordered_number(left) < ordered_number(right)) == (Decimal(left) < Decimal(right))
     assert (ordered_number(left) == ordered_number(right)) == (left == right)
+
+
+@example("1e-130", b"")
+@example("-1e-130", b"\xff")
+@example("9.9e125", b"\0")
+@given(numbers, st.binary(max_size=3))
+def test_a_number_is_read_from_its_ordered_bytes(text: str, following: bytes) -> None:
+    text = canonical_number(text)
+    raw = b"x" + ordered_number(text)
+    assert read_ordered_number(raw + following, 1) == (text, len(raw))
 
 
 @given(numbers, numbers)

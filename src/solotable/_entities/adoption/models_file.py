@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
@@ -148,35 +148,43 @@ class _Names:
     #: All attributes of the entity, whose names other fields must not have.
     attributes: frozenset[str]
     fields: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    #: How many fields wanted a name: the next one begins with this number.
+    wanted: dict[str, int] = field(default_factory=dict)
 
     def of(self, attribute: str, suggested: str = "") -> str:
         """Return the field of an attribute, or of a value with a suggested name."""
         found = self.fields.get(attribute)
         if found is None:
-            taken = self.reserved | set(self.fields.values()) | (self.attributes - {attribute})
-            found = _identifier(suggested or _FIELD_NAMES.get(attribute, attribute), taken)
+            plain = _identifier(suggested or _FIELD_NAMES.get(attribute, attribute))
+            found, number = plain, self.wanted.get(plain, 2)
+            while self._is_taken(found, attribute):
+                found, number = f"{plain}_{number}" if number > 2 else f"{plain}_", number + 1
+            self.wanted[plain] = number
+            self.used.add(found)
             self.fields[attribute] = found
         return found
+
+    def _is_taken(self, name: str, attribute: str) -> bool:
+        is_other = name in self.attributes and name != attribute
+        return is_other or name in self.used or name in self.reserved or keyword.iskeyword(name)
 
     def value(self, template: InferredTemplate, at: int) -> str:
         """Return the field of a value that only the key has."""
         return self.of(template.value_attribute(at), template.parts[at].key_only)
 
 
-def _identifier(name: str, taken: Iterable[str]) -> str:
-    """Return a snake_case name for a field.
+def _identifier(name: str) -> str:
+    """Return a snake_case name for a field, which may still be taken.
 
-    >>> _identifier("placedAt", ())
+    >>> _identifier("placedAt")
     'placed_at'
     """
     plain = "_".join(_WORDS.findall(name)).lower()
     # Pydantic warns of fields in these namespaces.
     if not plain or plain[0].isdigit() or plain.startswith(("model_dump", "model_validate")):
         plain = f"field_{plain}".rstrip("_")
-    found, number = plain, 2
-    while found in taken or keyword.iskeyword(found):
-        found, number = f"{plain}_{number}" if number > 2 else f"{plain}_", number + 1
-    return found
+    return plain
 
 
 def _entity(entity: InferredEntity, table: InferredTable, reserved: frozenset[str]) -> str:
@@ -318,7 +326,7 @@ def _text(template: InferredTemplate, names: _Names, delimiter: str) -> str:
 
 def key_name(key: InferredKey) -> str:
     """Return the name of a key in its class."""
-    return f"by_{_identifier(key.index.name, ()).removeprefix('by_')}" if key.index else "key"
+    return f"by_{_identifier(key.index.name).removeprefix('by_')}" if key.index else "key"
 
 
 def _count(items: int) -> str:

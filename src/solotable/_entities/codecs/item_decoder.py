@@ -1,17 +1,18 @@
-"""Decode stored items to entities, with a fast path for items that have the same attributes.
+"""Decode stored items to entities, with compiled functions for items that have the same attributes.
 
-The decoder looks up the codecs for a set of attributes once. It skips Pydantic's validation for entities
-whose fields have types and no other rules, because the codecs return values of these types. Every other
-item takes the slow path, which also finds the error for a value that does not fit.
+The decoder compiles a function for each set of attributes that it meets. The function skips Pydantic's
+validation for entities whose fields have types and no other rules, because the codecs return values of these
+types. Every other item takes the slow path, which also finds the error for a value that does not fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import indent
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pydantic import ValidationInfo
+from pydantic import BaseModel, ValidationInfo
 
 from solotable._entities.declare.fields import Epoch, Iso
 from solotable._values import Item
@@ -19,6 +20,7 @@ from solotable.errors import DataError
 
 from .containers import CODEC_ERRORS
 from .field_codecs import Attribute
+from .scalars import read_int
 
 if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 #: The validation context of an entity that is read from the table.
 STORED: Final[Mapping[str, bool]] = MappingProxyType({"stored": True})
-#: The most attribute sets that one decoder caches; it looks up the codecs of other sets for each item.
+#: The most attribute sets that one decoder compiles; items with other sets take the slow path.
 _MOST_ATTRIBUTE_SETS = 64
 #: Pydantic's schema types that check only the type of a value.
 _TYPES = frozenset({"str", "int", "decimal", "float", "bool", "datetime", "date", "time", "uuid", "bytes"})
@@ -40,10 +42,37 @@ def is_stored(info: ValidationInfo) -> bool:
     return info.context is STORED
 
 
-class _AttributeSet(NamedTuple):
-    """How items with the same attributes are decoded; `read` is None without a fast path."""
+#: Pydantic's own ways to fill an instance.
+_SETTERS: Final[Mapping[str, Any]] = {
+    "new": object.__new__,
+    "set_values": BaseModel.__dict__["__dict__"].__set__,
+    "set_fields_set": BaseModel.__dict__["__pydantic_fields_set__"].__set__,
+    "set_extra": BaseModel.__dict__["__pydantic_extra__"].__set__,
+    "set_private": BaseModel.__dict__["__pydantic_private__"].__set__,
+}
+#: Decodes an item; the validators get the context.
+Decode = Callable[[Item, Mapping[str, bool] | None], Any]
+#: Decodes an item that passes every check of a stored one, and otherwise calls the given function.
+Admit = Callable[[Item], Any]
+#: Returns an Admit from the function for other items, the tenant, and the check of a time to live.
+MakeAdmit = Callable[[Admit, str | None, Callable[[Item], bool]], Admit]
 
-    read: Callable[[Item], dict[str, Any]] | None
+
+#: Returns the expression for an attribute of an item by its name.
+Locate = Callable[[str], str]
+
+
+class Checks(NamedTuple):
+    """The checks of a stored item as expressions, and the functions in them."""
+
+    terms: Sequence[str]
+    names: Mapping[str, Any]
+
+
+class _AttributeSet(NamedTuple):
+    """How items with the same attributes are decoded; `decode` is None without a compiled function."""
+
+    decode: Decode | None
     unknown: tuple[str, ...]
     #: Keys of indexes on which this class has no Key.
     index_keys: tuple[str, ...]
@@ -65,6 +94,7 @@ class ItemDecoder:
         "_in_indexes",
         "_in_key",
         "_in_primary",
+        "_makers",
         "_names",
         "_other_keys",
         "_primary",
@@ -95,6 +125,7 @@ class ItemDecoder:
         self._all = frozenset(attributes)
         self._trusted = is_only_types(entity)
         self._attribute_sets: dict[tuple[str, ...], _AttributeSet] = {}
+        self._makers: dict[tuple[str, ...], MakeAdmit | None] = {}
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
         """Return the entity of an item, or raise Pydantic's ValidationError.
@@ -102,18 +133,15 @@ class ItemDecoder:
         The entity keeps attributes that the model does not know. The validators get `context`.
         """
         found = self._attribute_sets.get(tuple(item)) or self._attribute_set(item)
-        if found.read is None:
-            values = self._decode_slowly(item)
-        else:
+        entity: Entity | None = None
+        if found.decode is not None:
             try:
-                values = found.read(item)
+                entity = found.decode(item, context)
             except (KeyError, *CODEC_ERRORS):
                 # An attribute is NULL or does not fit the model; the slow path finds the error.
-                values = self._decode_slowly(item)
-        if self._trusted and len(values) == len(self._all):
-            entity = self._construct(values)
-        else:
-            entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
+                pass
+        if entity is None:
+            entity = self._construct(self._decode_slowly(item), context)
         if found.unknown:
             entity.keep_unknown({name: item[name] for name in found.unknown})
         if found.index_keys:
@@ -124,21 +152,102 @@ class ItemDecoder:
             set_private(entity, "index_keys", ({name: item.get(name) for name in self._primary.names}, kept))
         return entity
 
+    def make_admit(self, item: Item, checks: Callable[[Locate], Checks]) -> MakeAdmit | None:
+        """Return what makes the function that checks and decodes items with the attributes of this one.
+
+        None if no compiled function decodes them whole.
+        """
+        names = tuple(item)
+        if names not in self._makers:
+            found = self._attribute_sets.get(names) or self._attribute_set(item)
+            if found.decode is None or found.unknown or found.index_keys:
+                return None
+            self._makers[names] = self._compile_admit(item, checks)
+        return self._makers[names]
+
     def _attribute_set(self, item: Item) -> _AttributeSet:
-        """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
-        present = [name for name, each in self._attributes.items() if each.stored and each.wire in item]
-        filled = any(
-            (each.missing is not None or name in self._in_key) and name not in present
-            for name, each in self._attributes.items()
-        )
+        """Return how an item's attributes are decoded, and cache it: an entity has few attribute sets."""
+        has_room = len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS
         found = _AttributeSet(
-            read=None if filled else _compile([self._attributes[name] for name in present]),
+            self._compile(item) if has_room else None,
             unknown=tuple(name for name in item if name not in self._names),
             index_keys=tuple(name for name in item if name in self._other_keys),
         )
-        if len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS:
+        if has_room:
             self._attribute_sets[tuple(item)] = found
         return found
+
+    def _compile(self, item: Item) -> Decode | None:
+        statements = self._statements(item)
+        if statements is None:
+            return None
+        source = f"""
+def decode(item, context):
+    {_unpacked(item)} = item.values()
+{indent(statements, " " * 4)}
+    return entity
+"""
+        decode: Decode = self._run(source, {})["decode"]
+        return decode
+
+    def _compile_admit(self, item: Item, checks: Callable[[Locate], Checks]) -> MakeAdmit:
+        statements, found = self._statements(item), checks(_locate_in(item))
+        assert statements is not None
+        source = f"""
+def make(otherwise, tenant, is_hidden):
+    def admit(item):
+        if [*item] == attributes:
+            {_unpacked(item)} = item.values()
+            try:
+                if {" and ".join(found.terms)}:
+{indent(statements, " " * 20)}
+                    return entity
+            except errors:
+                pass
+        return otherwise(item)
+    return admit
+"""
+        names = {"attributes": [*item], "context": STORED, "errors": (KeyError, *CODEC_ERRORS)}
+        make: MakeAdmit = self._run(source, {**names, **found.names})["make"]
+        return make
+
+    def _statements(self, item: Item) -> str | None:
+        """Return the statements that set `entity` to the entity of an item with these attributes.
+
+        None if only a key contains a field.
+        """
+        members, locate = [], _locate_in(item)
+        for number, (name, attribute) in enumerate(self._attributes.items()):
+            if attribute.stored and attribute.wire in item:
+                value = locate(attribute.wire)
+                members.append(f"{name!r}: {_expression(attribute, value, f'decode{number}')}")
+            elif name in self._in_key:
+                return None
+            elif attribute.missing is not None:
+                members.append(f"{name!r}: missing{number}()")
+        values = f"{{{', '.join(members)}}}"
+        if not self._trusted or len(members) < len(self._all):
+            return f"entity = validate({values}, context=context)"
+        # Pydantic's own setters take two thirds of the time of object.__setattr__.
+        return (
+            f"entity = new(cls)\nset_values(entity, {values})\nset_fields_set(entity, all_fields())\n"
+            "set_extra(entity, None)\nset_private(entity, None)"
+        )
+
+    def _run(self, source: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the source text of a function, which is made of declared names; return its names."""
+        names: dict[str, Any] = {
+            **more,
+            "cls": self._entity,
+            "validate": self._entity.__pydantic_validator__.validate_python,
+            "all_fields": set(self._all).copy,
+            **_SETTERS,
+        }
+        for number, attribute in enumerate(self._attributes.values()):
+            names[f"decode{number}"] = _decoder(attribute)
+            names[f"missing{number}"] = attribute.missing
+        exec(source, names)  # noqa: S102
+        return names
 
     @property
     def is_trusted(self) -> bool:
@@ -181,8 +290,11 @@ class ItemDecoder:
                 found |= {name: parsed[name] for name in names if name in parsed}
         return found
 
-    def _construct(self, values: dict[str, Any]) -> Entity:
-        entity = self._entity.__new__(self._entity)
+    def _construct(self, values: dict[str, Any], context: Mapping[str, bool] | None) -> Entity:
+        if not self._trusted or len(values) < len(self._all):
+            validated: Entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
+            return validated
+        entity = object.__new__(self._entity)
         put = object.__setattr__
         put(entity, "__dict__", values)
         put(entity, "__pydantic_fields_set__", set(self._all))
@@ -222,27 +334,51 @@ def _is_only_type(schema: Mapping[str, Any]) -> bool:
     return kind in _TYPES and set(schema) == {"type"}
 
 
-def _compile(attributes: Sequence[Attribute]) -> Callable[[Item], dict[str, Any]]:
-    """Return the function that reads these attributes of an item.
+# The items of an attribute set have the same order, so that their values are unpacked without lookups.
 
-    One expression takes a third of the time of a loop over decoders. It is made of declared names.
+
+def _unpacked(item: Item) -> str:
+    return "".join(f"value{number}, " for number in range(len(item)))
+
+
+def _locate_in(item: Item) -> Locate:
+    """Return the function from an attribute's name to the variable of `_unpacked` that holds its value."""
+    names = {name: f"value{number}" for number, name in enumerate(item)}
+    return lambda name: names.get(name) or f"item[{name!r}]"
+
+
+def _expression(attribute: Attribute, value: str, decoder: str) -> str:
+    """Return the expression that decodes the value of an attribute."""
+    kind = _kind_of_content(attribute)
+    if kind is not None:
+        return f"{value}[{kind!r}]"
+    if (container := _set_of_content(attribute)) is not None:
+        return f"{container}({value}['SS'])"
+    content = value if attribute.scalar is None else f"{value}[{attribute.scalar.kind!r}]"
+    return f"{decoder}({content})"
+
+
+def _decoder(attribute: Attribute) -> Callable[[Any], Any]:
+    """Return the function that decodes an attribute, or the content of a scalar.
+
+    It is the fastest one for the usual contents. The slow path decodes what it rejects.
     """
-    decoders: dict[str, Any] = {}
-    members: list[str] = []
-    for number, attribute in enumerate(attributes):
-        value = f"item[{attribute.wire!r}]"
-        kind = _kind_of_content(attribute)
-        if kind is not None:
-            members.append(f"{attribute.field!r}: {value}[{kind!r}]")
-            continue
-        scalar = attribute.scalar
-        decoders[f"d{number}"] = attribute.decode if scalar is None else scalar.decode
-        content = value if scalar is None else f"{value}[{scalar.kind!r}]"
-        members.append(f"{attribute.field!r}: d{number}({content})")
-    read: Callable[[Item], dict[str, Any]] = eval(  # noqa: S307
-        f"lambda item: {{{', '.join(members)}}}", decoders
-    )
-    return read
+    if attribute.scalar is None:
+        return attribute.decode
+    return int if attribute.scalar.decode is read_int else attribute.scalar.decode
+
+
+def _set_of_content(attribute: Attribute) -> str | None:
+    """Return the container of an attribute that holds the stored texts themselves."""
+    if attribute.kind == "SS":
+        probe = "\N{NO-BREAK SPACE}probe"
+        try:
+            found = attribute.decode({"SS": [probe]})
+        except (DataError, ValueError):
+            return None
+        if type(found) in (set, frozenset) and next(iter(found)) is probe:
+            return type(found).__name__
+    return None
 
 
 def _kind_of_content(attribute: Attribute) -> str | None:

@@ -26,7 +26,7 @@ from solotable._values.lazy_dataclass import dataclass
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MICROSECOND_DIGITS = 6
-_PLAIN_INT: Final = 10**38
+PLAIN_INT: Final = 10**38
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def int_text(value: Any) -> str:
         if isinstance(value, bool):
             raise ValueError("it is a bool")
         value = int(_need(value, int))
-    return str(value) if -_PLAIN_INT < value < _PLAIN_INT else canonical_number(str(value))
+    return str(value) if -PLAIN_INT < value < PLAIN_INT else canonical_number(str(value))
 
 
 def read_int(text: str) -> int:

@@ -21,11 +21,12 @@ from solotable._entities.keys.compile import (
     shard_keys,
 )
 from solotable._entities.keys.key import Key
-from solotable._entities.keys.key_check import KeyCheck, compile_key_check
+from solotable._entities.keys.key_check import compile_key_check
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import TemplateField, field_names
 from solotable._entities.patterns.pattern import Pattern
 from solotable._entities.schema.versions import SchemaVersions, build_schema_versions
+from solotable._entities.synced import SPACE_VERSION, Synced
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import HIDING, SoftDelete
 from solotable._entities.traits.trait import Trait
@@ -83,6 +84,9 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
     deletion = next((trait for trait in traits if isinstance(trait, SoftDelete)), None)
     if deletion is not None:
         derived |= HIDING
+    synced = next((trait for trait in traits if isinstance(trait, Synced)), None)
+    if synced is not None:
+        derived |= {SPACE_VERSION}
     versions = _schema_versions(entity, draft, by_wire, derived, declared)
     hooks, read_hooks = hooks_of(entity)
     return Plan(
@@ -99,6 +103,7 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         counters=tuple(each for each, attribute in draft.attributes.items() if attribute.counter),
         traits=tuple(trait for trait in traits if trait.writes_along),
         deletion=deletion,
+        synced=synced,
         retention=next((trait for trait in traits if isinstance(trait, Retention)), None),
         tenant=draft.tenant,
         by_wire=by_wire,
@@ -113,7 +118,6 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
         reserved=derived.union(
             (each.wire for each in draft.attributes.values() if each.stored), draft.keys["key"].names
         ),
-        _encoders=tuple((each, a.wire, a.encode) for each, a in draft.attributes.items() if a.stored),
         _decoder=ItemDecoder(
             entity,
             draft.attributes,
@@ -122,17 +126,9 @@ def build_plan(entity: type[Entity], declared: Declaration) -> Plan:
             tuple(path for name, path in draft.keys.items() if name != "key"),
             _other_keys(draft, by_wire),
         ),
-        key_check=_key_check(draft),
+        key_check=compile_key_check(draft.keys["key"], draft.attributes),
         **roles,
     )
-
-
-def _key_check(draft: Draft) -> KeyCheck | None:
-    primary = draft.keys["key"]
-    if primary.computed:
-        # The attributes do not contain these parts, so the exact check compares every key.
-        return lambda item: False
-    return compile_key_check(primary, draft.attributes)
 
 
 def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
@@ -141,7 +137,9 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
     if not markers:
         return None
     from solotable._entities.codecs.opaque.encryption import ItemCipher
+    from solotable._entities.codecs.opaque.subjects import check_subjects, subject_of
 
+    check_subjects(entity, draft)
     secrets = {each.field for each in draft.attributes.values() if each.encrypted is not None}
     # The repr of an entity goes into logs.
     for name in secrets:
@@ -157,6 +155,7 @@ def _cipher(entity: type[Entity], draft: Draft) -> ItemCipher | None:
         key_names=draft.table.key_names,
         markers=markers,
         tenant_of=_tenant_of(entity, draft),
+        subject_of=subject_of(entity),
     )
 
 

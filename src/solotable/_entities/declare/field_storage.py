@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -53,20 +53,71 @@ class Cipher(Protocol):
         ...
 
 
+@runtime_checkable
+class SubjectCipher(Protocol):
+    """Encrypts values with a key for each data subject; `solotable.encryption.SubjectKeys` is one.
+
+    `encrypt` creates the key of a new subject. `encrypt` and `decrypt` raise SubjectForgotten after the key
+    was destroyed. Methods may block. Stores call `load` and `ensure` in a thread to fill the cache.
+    """
+
+    def encrypt(self, plaintext: bytes, context: bytes, tenant: str | None, subject: str) -> bytes:
+        """Return the ciphertext of a value of a subject."""
+        ...
+
+    def decrypt(self, ciphertext: bytes, context: bytes, tenant: str | None) -> bytes:
+        """Return the value of a ciphertext; raise ValueError with the reason if it cannot be decrypted."""
+        ...
+
+    def is_current(self, ciphertext: bytes) -> bool:
+        """Return whether a ciphertext has a subject's key."""
+        ...
+
+    def not_cached(self, ciphertexts: Iterable[bytes]) -> frozenset[str]:
+        """Return the names of the keys that `decrypt` would read from the key store."""
+        ...
+
+    def load(self, names: frozenset[str]) -> None:
+        """Read keys into the cache, with few requests."""
+        ...
+
+    def is_cached(self, tenant: str | None, subject: str) -> bool:
+        """Return whether `encrypt` needs no request."""
+        ...
+
+    def ensure(self, tenant: str | None, subject: str) -> None:
+        """Read the key of a subject into the cache, or create it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Encrypted:
     """Store a field encrypted with `keys`, bound to its table, entity, primary key and attribute.
 
+    - `subject` names the field with the id of the data subject, the person whom the value is about. `keys` is
+      then a `SubjectKeys`, with a key for each subject. After the subject is forgotten, the field is None.
     - `allow_plaintext=True` reads values that were stored before the field was marked; remove it after a
       backfill.
     - `name` binds values to this name instead of the attribute's; give the former name after a rename.
     """
 
-    keys: Cipher
+    keys: Cipher | SubjectCipher
     allow_plaintext: bool = False
     name: str | None = None
+    subject: str | None = None
 
     def __post_init__(self) -> None:
+        per_subject = isinstance(self.keys, SubjectCipher)
+        if per_subject and self.subject is None:
+            raise DeclarationError(
+                "Encrypted(SubjectKeys) needs the field with the subject's id; write "
+                'Encrypted(keys, subject="user_id").'
+            )
+        if self.subject is not None and not per_subject:
+            raise DeclarationError(
+                f"Encrypted(subject={self.subject!r}) takes a SubjectKeys, got {type(self.keys).__name__}; "
+                f"write Encrypted(SubjectKeys(...), subject={self.subject!r})."
+            )
         if not isinstance(self.keys, Cipher):
             raise DeclarationError(
                 f"Encrypted(keys) takes a Keyring, or an object with encrypt(), decrypt() and is_current(), "

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from solotable._entities.codecs.field_codecs import Attribute
-from solotable._entities.codecs.item_decoder import ItemDecoder
+from solotable._entities.codecs.item_decoder import Checks, ItemDecoder, Locate, MakeAdmit
+from solotable._entities.item_encoder import Fill, KeyEncoders, compile_encoder, is_counted_once
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.key_check import KeyCheck, compared_names
+from solotable._entities.keys.key_check import KeyCheck, compared_names, key_checks
 from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.schema.versions import SchemaVersions
+from solotable._entities.synced import Synced
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
 from solotable._expressions.ast import Condition, Exists, Not, Or
-from solotable._values import AttributeValue, Item, item_size, levels, value_size
+from solotable._values import AttributeValue, Item, item_size, value_size
 from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
 from solotable.errors import DataError, ItemTooLarge, StoredDataError
@@ -82,7 +84,9 @@ class Plan:
     #: The declared soft delete and retention.
     deletion: SoftDelete | None
     retention: Retention | None
-    #: Attributes that are not fields: keys, the tag, and those of a soft delete.
+    #: The declared replication to clients; None for an entity that stays on the server.
+    synced: Synced | None
+    #: Attributes that are not fields: keys, the tag, and those of traits.
     derived: frozenset[str]
     #: Attributes that only the store sets: those above, the fields, and the primary key.
     reserved: frozenset[str]
@@ -91,7 +95,6 @@ class Plan:
     stamp_steps: Mapping[str, int]
     #: The fields with a declared precision of times, in microseconds.
     truncated: tuple[tuple[str, int], ...]
-    _encoders: tuple[tuple[str, str, Any], ...]
     _decoder: ItemDecoder
     #: Returns True only if the stored primary key of an item is the one that its attributes derive.
     key_check: KeyCheck | None
@@ -125,10 +128,16 @@ class Plan:
     is_stamped: bool = field(init=False)
     #: Whether reads of this entity, or of a subclass, call hooks.
     hooks_reads: bool = field(init=False)
+    #: Whether reads of this entity, or of a subclass, need the keys of data subjects.
+    loads_keys: bool = field(init=False)
     #: The fields whose stored values a key contains: the parts of the primary key that are not folded.
     known_parts: tuple[str, ...] = field(init=False)
     #: Attributes of the traits, whose stored values a put keeps.
     carried: frozenset[str] = field(init=False)
+    #: Fills an item with attributes and keys; it is compiled at its first call.
+    _fill: Fill = field(init=False)
+    #: The bytes of an item beside those that `_fill` returns; None if `item_size` must count them all.
+    _more_bytes: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -148,9 +157,12 @@ class Plan:
         put(self, "is_derived_from", bool(self.traits or self.counters))
         put(self, "is_stamped", bool(self.created or self.updated or self.retention or self.truncated))
         put(self, "hooks_reads", self.read_hooks is not None)
+        put(self, "loads_keys", self.cipher is not None and bool(self.cipher.subjects))
         unknown = self.primary.inexact
         put(self, "known_parts", tuple(part for part in self.primary.parts if part not in unknown))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
+        put(self, "_fill", self._compile_and_fill)
+        put(self, "_more_bytes", None)
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Encode field values to an item with its keys, or raise ItemTooLarge."""
@@ -162,29 +174,43 @@ class Plan:
             raise DataError(f"{self.name} is abstract and has no items; write one of its subclasses.")
         item: Item = {**self.constants, **unknown} if unknown else {**self.constants}
         item |= self.identity
-        for name, wire, encode in self._encoders:
-            try:
-                value = encode(values[name])
-            except DataError as error:
-                raise DataError(
-                    _named(self.name, name, error), public_message=error.public_message
-                ) from error
-            if value is not None:
-                item[wire] = value
-                if ("L" in value or "M" in value) and levels(value) >= DEEPEST_VALUE:
-                    raise depth_error(f"{self.name}.{name}")
-        item |= self.key_of(values)
-        for path in self.indexes:
-            index_key = path.encode(values)
-            if index_key is not None:
-                item |= index_key
+        try:
+            size = self._fill(values, item)
+        except DataError as error:
+            named = self._named(values, error)
+            if named is error:
+                raise
+            raise named from error
         if self.schema_versions.current > 1:
             self.schema_versions.complete(item)
         if self.cipher is not None:
             self.cipher.encrypt(item)
-        if (size := item_size(item)) > LARGEST_ITEM:
+        size = item_size(item) if unknown or self._more_bytes is None else size + self._more_bytes
+        if size > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item, size
+
+    def _compile_and_fill(self, values: Mapping[str, Any], item: Item) -> int:
+        keys = KeyEncoders(self.primary, self.key_of, self.indexes)
+        put, fill = object.__setattr__, compile_encoder(self.attributes, keys, self._depth_error)
+        put(self, "_fill", fill)
+        changes = bool(self.constants) or self.schema_versions.current > 1 or self.cipher is not None
+        if not changes and is_counted_once(self.attributes.values(), keys):
+            put(self, "_more_bytes", item_size(self.identity))
+        return fill(values, item)
+
+    def _named(self, values: Mapping[str, Any], error: DataError) -> DataError:
+        """Return an error of a codec with the name of its field; the error of a key as it is."""
+        for name, attribute in self.attributes.items():
+            try:
+                if attribute.stored:
+                    attribute.encode(values[name])
+            except DataError:
+                return DataError(_named(self.name, name, error), public_message=error.public_message)
+        return error
+
+    def _depth_error(self, name: str) -> DataError:
+        return depth_error(f"{self.name}.{name}")
 
     def add_subclass(self, plan: Plan) -> None:
         """Add a subclass with the same primary key, whose items reads of this entity return."""
@@ -192,6 +218,7 @@ class Plan:
         self.subclasses[plan.tag] = plan
         put, tags = object.__setattr__, (self.tag, *self.subclasses)
         put(self, "hooks_reads", self.hooks_reads or plan.hooks_reads)
+        put(self, "loads_keys", self.loads_keys or plan.loads_keys)
         put(self, "entity_filter", recognition.entity_filter(self.table, tags))
         put(self, "scan_filter", recognition.scan_filter(self.table, tags, self.primary))
 
@@ -260,6 +287,28 @@ class Plan:
             # Pydantic's error contains the values, so do not chain it if one of them is encrypted.
             cause = error if self.cipher is None else None
             raise StoredDataError(self._decoding_error(item, error)) from cause
+
+    def make_admit(self, item: Item) -> MakeAdmit | None:
+        """Return what makes the function that checks and decodes stored items with the same attributes.
+
+        None if no compiled function does, such as for an item of another entity.
+        """
+        table, versions = self.table, self.schema_versions
+        if versions.current > 1 or versions.attribute in item or self.cipher is not None:
+            return None
+        if self.blobs is not None or table.tag is None or item.get(table.tag) != self.tag_value:
+            return None
+        return self._decoder.make_admit(item, self._checks)
+
+    def _checks(self, locate: Locate) -> Checks:
+        """Return the checks of a stored item: its entity, tenant, time to live and key."""
+        terms = [f"{locate(self.table.internal_tag)}['S'] == {self.tag!r}"]
+        if self.tenant is not None:
+            terms.append(f"(tenant is None or {locate(self.attributes[self.tenant].wire)}['S'] == tenant)")
+        if self.deletion is not None or self.ttl is not None:
+            terms.append("not is_hidden(item)")
+        key = key_checks(self.primary, self.attributes, locate)
+        return Checks([*terms, *key.terms], key.names)
 
     def raw_values(self, item: Item) -> dict[str, Any]:
         """Return the decoded fields of an item without defaults and without the model's validators."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any
 
 from solotable._entities.codecs.computed_fields import ComputedField
@@ -40,6 +41,12 @@ class AccessPath:
     sources: frozenset[str] = frozenset()
     #: The computed fields in the key and its condition.
     computed: tuple[ComputedField, ...] = ()
+    #: The names of the key attributes.
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = (name for layout in (self.partition, self.sort) if layout for name in layout.names)
+        object.__setattr__(self, "names", tuple(names))
 
     @property
     def is_split(self) -> bool:
@@ -90,11 +97,6 @@ class AccessPath:
                 # A part of a key is never None.
                 return True
         return False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the key attributes."""
-        return tuple(name for layout in (self.partition, self.sort) if layout for name in layout.names)
 
     @property
     def derived(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from solotable._entities.codecs.containers import CODEC_ERRORS
 from solotable._entities.codecs.field_codecs import Attribute
+from solotable._entities.codecs.item_decoder import Checks, Locate
 from solotable._values import AttributeValue, Item
 from solotable.errors import DataError
 
@@ -47,15 +48,30 @@ _COARSER = {
 }
 
 
-def compile_key_check(primary: AccessPath, attributes: Mapping[str, Attribute]) -> KeyCheck | None:
-    """Return the check of an entity's primary key; None if it has no template that can be compared."""
+def _locate_in_item(name: str) -> str:
+    return f"item[{name!r}]"
+
+
+def key_checks(
+    primary: AccessPath, attributes: Mapping[str, Attribute], locate: Locate = _locate_in_item
+) -> Checks:
+    """Return the comparisons of an entity's primary key; none if it has no template that can be compared."""
+    if primary.computed:
+        # The attributes do not contain these parts, so the exact check compares every key.
+        return Checks(["False"], {})
     names: dict[str, Any] = {"plain": _is_plain}
     layouts = (primary.partition, primary.sort)
-    terms = [term for layout in layouts for term in _terms(layout, attributes, names)]
-    if not terms:
+    terms = [term for layout in layouts for term in _terms(layout, attributes, names, locate)]
+    return Checks(terms, names)
+
+
+def compile_key_check(primary: AccessPath, attributes: Mapping[str, Attribute]) -> KeyCheck | None:
+    """Return the check of an entity's primary key; None if it has no template that can be compared."""
+    found = key_checks(primary, attributes)
+    if not found.terms:
         return None
     # One expression takes a quarter of the time of a loop over the parts. It is made of declared names.
-    check: KeyCheck = eval(f"lambda item: {' and '.join(terms)}", names)  # noqa: S307
+    check: KeyCheck = eval(f"lambda item: {' and '.join(found.terms)}", dict(found.names))  # noqa: S307
     return check
 
 
@@ -66,10 +82,12 @@ def compared_names(primary: AccessPath) -> tuple[str, ...]:
     return (*primary.derived, *(each.wire for each in attributes if may_be_stored_otherwise(each)))
 
 
-def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names: dict[str, Any]) -> list[str]:
+def _terms(
+    layout: KeyLayout | None, attributes: Mapping[str, Attribute], names: dict[str, Any], locate: Locate
+) -> list[str]:
     """Return the comparisons of a key, and add the functions in them to `names`."""
     if isinstance(layout, AttributeLayout):
-        return _attribute_terms(layout, names)
+        return _attribute_terms(layout, names, locate)
     if not isinstance(layout, TemplateLayout):
         return []
     texts: list[str] = []
@@ -81,7 +99,7 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
         attribute, codec = attributes[part.field], part.codec
         if not attribute.stored:
             return []
-        value = f"item[{attribute.wire!r}][{attribute.kind!r}]"
+        value = f"{locate(attribute.wire)}[{attribute.kind!r}]"
         if attribute.kind == "S" and type(codec) in (TextCodec, ChoiceCodec):
             texts.append(f"v{len(terms)}")
             terms.append(f"((v{len(terms)} := {value}).isalnum() or plain(v{len(terms)}) is not None)")
@@ -97,14 +115,14 @@ def _terms(layout: KeyLayout | None, attributes: Mapping[str, Attribute], names:
             texts.append(f"{value}.zfill({codec.digits})")
         else:
             names[f"text{len(names)}"] = _encoder(attribute, codec)
-            texts.append(f"text{len(names) - 1}(item[{attribute.wire!r}])")
+            texts.append(f"text{len(names) - 1}({locate(attribute.wire)})")
     if layout.sharding is not None:
         chosen_by = [attributes[name] for name in layout.sharding.fields]
         if not all(each.stored for each in chosen_by):
             return ["False"]  # only the exact check knows the fields that choose the shard
         names["shard"] = _shard_text(layout.sharding, chosen_by)
         texts.append("shard(item)")
-    return [*terms, f"item[{layout.attribute!r}]['S'] == {' + '.join(texts)}"]
+    return [*terms, f"{locate(layout.attribute)}['S'] == {' + '.join(texts)}"]
 
 
 def _shard_text(sharding: Sharding, chosen_by: Sequence[Attribute]) -> Callable[[Item], str]:
@@ -119,12 +137,12 @@ def _shard_text(sharding: Sharding, chosen_by: Sequence[Attribute]) -> Callable[
     return text
 
 
-def _attribute_terms(layout: AttributeLayout, names: dict[str, Any]) -> list[str]:
+def _attribute_terms(layout: AttributeLayout, names: dict[str, Any], locate: Locate) -> list[str]:
     terms: list[str] = []
     for attribute in layout.attributes:
         if may_be_stored_otherwise(attribute):
             names[f"is_same{len(names)}"] = partial(is_stored_alike, attribute)
-            terms.append(f"is_same{len(names) - 1}(item[{attribute.wire!r}])")
+            terms.append(f"is_same{len(names) - 1}({locate(attribute.wire)})")
     return terms
 
 

@@ -23,7 +23,7 @@ from .templates import Template, TemplateField
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
 #: A string of this length fits any key: a character has at most four bytes.
-_SHORT = min(_LONGEST.values()) // 4
+SHORT_KEY = min(_LONGEST.values()) // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TemplateLayout:
             return None
         if self.sharding is not None:
             text = self.sharding.partition_of(text, values)
-        return {self.attribute: self._validated(text)}
+        return {self.attribute: {"S": text} if 0 < len(text) <= SHORT_KEY else self._validated(text)}
 
     def equals(self, arguments: Mapping[str, Any]) -> tuple[KeyTerm, ...]:
         """Return the condition that the key equals these arguments."""
@@ -123,7 +123,7 @@ class TemplateLayout:
             )
 
     def _validated(self, text: str) -> AttributeValue:
-        if 0 < len(text) <= _SHORT:
+        if 0 < len(text) <= SHORT_KEY:
             return {"S": text}
         longest = _LONGEST[self.role]
         if not text:

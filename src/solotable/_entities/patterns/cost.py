@@ -27,13 +27,16 @@ _RATE = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)(?:/([a-z]+))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """On-demand prices of one region in dollars, with their date."""
+    """Prices of one region in dollars, with their date."""
 
     region: str
     date: str
     read_per_million: float
     write_per_million: float
     storage_per_gb_month: float
+    #: Of provisioned capacity; None if the price table lacks them.
+    read_unit_hour: float | None = None
+    write_unit_hour: float | None = None
 
     @classmethod
     def parse(cls, table: Any, region: str) -> Prices:
@@ -47,8 +50,9 @@ class Prices:
                 f"The price table of {table['date']} has no {region}; it has {', '.join(sorted(regions))}. "
                 f"Pass your own table with --prices FILE."
             )
-        numbers = {}
-        for name in ("read_per_million", "write_per_million", "storage_per_gb_month"):
+        numbers: dict[str, float] = {}
+        provisioned = [name for name in ("read_unit_hour", "write_unit_hour") if name in prices]
+        for name in ("read_per_million", "write_per_million", "storage_per_gb_month", *provisioned):
             number = prices.get(name)
             if not isinstance(number, int | float) or isinstance(number, bool) or number < 0:
                 raise DataError(f"The price table has no number for {region}.{name}; it has {number!r}.")

@@ -93,6 +93,10 @@ class Query(Generic[RowT_co]):
         """Read only the fields of `view`, a model with some of the entity's fields."""
         for name in view.model_fields:
             field_path(self.plan, name)
+        if self.plan.loads_keys:
+            from solotable._entities.codecs.opaque.subjects import check_view
+
+            check_view(self.plan, view)
         return cast("Query[ViewT]", replace(self, view=view))
 
     def __or__(self, other: Query[ViewT]) -> Query[RowT_co | ViewT]:

@@ -22,6 +22,8 @@ class Trait:
     name: str = ""
     #: Whether its writes depend on the whole item; the entity then needs a version.
     whole: bool = False
+    #: Whether every change of the entity has derived writes.
+    always: bool = False
     #: Attributes of the stored item that belong to the trait; a put keeps their stored values.
     carries: tuple[str, ...] = ()
     #: Whether the trait writes items under keys of the entity class, such as redirects.

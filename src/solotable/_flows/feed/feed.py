@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar, Union
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow, Sleep
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import load_keys_of_table
 from solotable.errors import DataError, DeclarationError
 
 from .checkpoints import Checkpoint, ShardCheckpoint, begin, forget, load_checkpoint, save, sequence_order
@@ -98,6 +99,8 @@ class Feed(Generic[ChangeT]):
                 if records:
                     shard = stream.shards[records[0].shard]
                     self._waiting.extend((record, shard) for record in records)
+                    images = [image for record in records for image in (record.before, record.after)]
+                    yield from load_keys_of_table(records[0].table, images)
                     return True
             self._mark_delivered()
             yield from self._save_idle(at_end=True)

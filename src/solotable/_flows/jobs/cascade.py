@@ -23,6 +23,7 @@ from solotable._expressions.ast import And, Assign, Const, Exists, KeyTerm, Not,
 from solotable._flows.reads.get import fetch
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
+from solotable._flows.sync.entries import deletion_entry, is_deleted
 from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.derived_writes import source_fields
@@ -165,7 +166,9 @@ def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     if DELETED_AT in item:
         entry = queue_key(plan, key, int(item[PURGE_AT]["N"]))
         along = (DeleteItem(table=run.scope.table(plan.table), key=entry),)
-    return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
+    is_seen = plan.synced is not None and not is_deleted(plan, item)
+    logged = deletion_entry(plan, _key_values(plan, item)) if is_seen else None
+    return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along, entry=logged)
 
 
 def _with_derived_removals(
@@ -194,7 +197,7 @@ def _with_derived_removals(
                 removed += yield from history.purge(location)
             case _:
                 pass
-    capacity = MOST_ACTIONS - removal.weight
+    capacity = MOST_ACTIONS - removal.room
     for action in along[capacity:]:
         # These exceed the transaction; send them before it, each under its own condition.
         token = scope.tokens()
@@ -249,7 +252,7 @@ def _some_children(
     """Return the items of the next children, including hidden ones."""
     path = path_to(child, parent.primary.parts, parent.name)
     values = _key_values(parent, item)
-    shards, position = _shard_keys(path, values), start or _ChildrenStart(0)
+    shards, position = shard_keys(path, values), start or _ChildrenStart(0)
     request = Query(
         table=scope.table(child.table),
         key=shards[position.shard],
@@ -288,7 +291,7 @@ def _has_values(plan: Plan, item: Item, values: Mapping[str, Any]) -> bool:
     )
 
 
-def _shard_keys(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
+def shard_keys(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
     """Return the key conditions of one parent's children, one for each shard."""
     layout = path.partition
     partitions: list[tuple[KeyTerm, ...]]

@@ -19,6 +19,8 @@ from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
+from solotable._flows.sync.entries import LogEntry
+from solotable._flows.sync.log import log_actions
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.write import all_of, attributes_unchanged
 from solotable._protocol.requests import DeleteItem, TransactWriteItems, UpdateItem, WriteAction
@@ -45,6 +47,8 @@ class Removal:
     why: Why
     along: tuple[WriteAction, ...] = ()
     history: int = 0
+    #: The log entry of an item that clients see until now.
+    entry: LogEntry | None = None
 
     @property
     def adds(self) -> bool:
@@ -55,6 +59,11 @@ class Removal:
     def weight(self) -> int:
         """The number of its actions."""
         return 1 + len(self.along)
+
+    @property
+    def room(self) -> int:
+        """The most actions that it adds to a transaction: with the head and the record of its space."""
+        return self.weight + (0 if self.entry is None else 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +149,11 @@ def chunks(removals: Sequence[Removal]) -> Iterator[list[Removal]]:
     chunk: list[Removal] = []
     weight = 0
     for removal in removals:
-        if chunk and (weight + removal.weight > MOST_ACTIONS or removal.adds):
+        if chunk and (weight + removal.room > MOST_ACTIONS or removal.adds):
             yield chunk
             chunk, weight = [], 0
         chunk.append(removal)
-        weight += removal.weight
+        weight += removal.room
     if chunk:
         yield chunk
 
@@ -169,6 +178,11 @@ def _send(run: PurgeRun, removals: Sequence[Removal]) -> Flow[None]:
         for each in removals
     )
     actions.append(receipt_put(scope, run.table, run.name, entries))
+    logged = [each.entry for each in removals if each.entry is not None]
+    if logged:
+        # They come last: a conflict on them rejects no removal, and the transaction is repeated.
+        more, _ = yield from log_actions(scope, logged)
+        actions += more
     # The token is unique, so it can serve as the fingerprint.
     token = scope.tokens()
     sent = TransactWriteItems(actions=tuple(actions), token=token, fingerprint=token.encode())

@@ -42,7 +42,7 @@ from .purge_queue import queue_key
 #: The items of one Query or Scan, which take four batches of deletes.
 _PAGE_ITEMS = 100
 #: The number of parts after the kind of an internal partition key whose first part is a tenant.
-_TENANT_PARTS = {"AUDIT": 1, "OUTBOX": 1, "LEASE": 2, "TOKEN": 2, "COUNTER": 3}
+_TENANT_PARTS = {"AUDIT": 1, "OUTBOX": 1, "LEASE": 2, "SYNC": 2, "TOKEN": 2, "COUNTER": 3}
 #: Kinds of internal partitions that a tenant has one of.
 _LISTED = ("OUTBOX", "AUDIT")
 #: Kinds whose sort key is one more part of the partition key in a table without a sort key.
@@ -156,6 +156,9 @@ def partitions(table: Table, tenant: str) -> list[tuple[KeyTerm, ...]]:
         for kind in _LISTED:
             terms = (KeyTerm(table.partition.name, "=", ({"S": internal_partition(kind, tenant)},)),)
             found[repr(terms)] = terms
+        if any(plan.synced is not None for plan in table.plans.values()):
+            terms = (KeyTerm(table.partition.name, "=", ({"S": internal_partition("SYNC", tenant, "")},)),)
+            found[repr(terms)] = terms
     return list(found.values())
 
 
@@ -189,7 +192,9 @@ def tenant_of(table: Table, item: Item) -> str | None:
 def _is_listed(plan: Plan) -> bool:
     partition = plan.primary.partition
     has_buckets = isinstance(partition, TemplateLayout) and partition.bucket is not None
-    return set(partition.fields) == {plan.tenant} and not has_buckets
+    # The names of finer spaces are in no list, so a scan finds their logs.
+    has_spaces = plan.synced is not None and bool(plan.synced.space_template.fields)
+    return set(partition.fields) == {plan.tenant} and not has_buckets and not has_spaces
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from solotable._entities.keys.key import EntityKey
 from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.subject_keys import load_keys
 from solotable._protocol.replies import BatchGot, decode_items
 from solotable._protocol.requests import BatchGetItem, GetItem, TableKeys
 from solotable._values import Item
@@ -33,7 +34,10 @@ def get(
     key = plan.key_from(scope.bind(plan, given))
     request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
     reply = yield from send(request, scope.retries)
-    found = None if reply.item is None else scope.admit(plan, decode_item(reply.item))
+    item = None if reply.item is None else decode_item(reply.item)
+    if plan.loads_keys:
+        yield from load_keys(plan, [item])
+    found = None if item is None else scope.admit(plan, item)
     return (yield from after_read([found]))[0] if plan.hooks_reads else found
 
 
@@ -61,6 +65,8 @@ def get_many(
     yield from check_readers([plan])
     keys = [plan.key_from(scope.bind(plan, each)) for each in given]
     items = yield from fetch(scope, plan, keys, consistent=consistent)
+    if plan.loads_keys:
+        yield from load_keys(plan, items)
     found = [None if item is None else scope.admit(plan, item) for item in items]
     return (yield from after_read(found)) if plan.hooks_reads else found
 
@@ -77,6 +83,9 @@ def admit_all(
     scope: Scope, keys: Sequence[EntityKey[Any]], items: Sequence[Item | None]
 ) -> Flow[tuple[Any, ...]]:
     """Decode the items of these keys, and call the hooks after the read."""
+    for plan in {key.entity.plan() for key in keys if key.entity.plan().loads_keys}:
+        of_plan = zip(keys, items, strict=True)
+        yield from load_keys(plan, [item for key, item in of_plan if key.entity.plan() is plan])
     found = [
         None if item is None else scope.admit(key.entity.plan(), item)
         for key, item in zip(keys, items, strict=True)

@@ -21,6 +21,7 @@ from solotable._flows.consumption import Consumed, measured
 from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import load_keys
 from solotable._protocol import requests
 from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.replies import Page as Reply
@@ -241,7 +242,7 @@ def rows(scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int |
         batch = yield from read_merged(scope, prepared.sharded_read, start, limit)
         found, items, skipped = yield from _decode_rows(scope, prepared, batch.items)
         return Rows(found, batch.last_key, batch.scanned, items, skipped)
-    request = replace(prepared.request, start=start, limit=limit)
+    request = prepared.request.page(start, limit)
     reply: Reply = yield from send(request, scope.retries)
     found, items, skipped = yield from _decode_rows(scope, prepared, decode_items(reply.items or ()))
     return Rows(found, reply.last_key or None, reply.scanned, items, skipped)
@@ -266,13 +267,18 @@ def _decode_rows(
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
+    for part in query.parts:
+        if part.plan.loads_keys:
+            yield from load_keys(part.plan, whole)
     if prepared.mixed_read is not None:
         entity_of = prepared.mixed_read.admit_page(scope)
         pairs = zip(items, whole, strict=True)
         found = [None if item is None else entity_of(row, item) for row, item in pairs]
     else:
         row_of = (
-            scope.admit_page(plan) if query.view is None else partial(admit_view, scope, query.view, plan)
+            scope.admit_page(plan, whole[0] if whole else None)
+            if query.view is None
+            else partial(admit_view, scope, query.view, plan)
         )
         found = [None if item is None else row_of(item) for item in whole]
     skipped = 0

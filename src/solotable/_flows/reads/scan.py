@@ -10,6 +10,7 @@ from solotable._expressions.ast import And, Condition
 from solotable._flows.hooks import after_read, check_readers
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import load_keys
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
@@ -57,7 +58,10 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
     if plan.hooks_reads:
         yield from check_readers([plan])
     reply = yield from send(request, scope.retries)
-    found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
+    items = decode_items(reply.items or ())
+    if plan.loads_keys:
+        yield from load_keys(plan, items)
+    found = [scope.admit(plan, item) for item in items]
     entities = [row for row in found if row is not None]
     if plan.hooks_reads:
         entities = yield from after_read(entities)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from solotable._entities.codecs.opaque.subjects import check_view
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.paths import field_path as field_of
 from solotable._entities.traits.history import ASIDE, History
@@ -21,6 +22,7 @@ from solotable._flows.reads.query import FilledPage
 from solotable._flows.reads.views import view_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.subject_keys import load_keys
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, load_stored
 from solotable._flows.writes.batch import write_batch
 from solotable._protocol import requests
@@ -141,6 +143,8 @@ def page(
     read = _query(location, limit=limit, start=start, projection=projection)
     reply: Reply = yield from send(read, scope.retries)
     items = [item for item in decode_items(reply.items or ()) if _is_snapshot(location, item)]
+    if location.plan.loads_keys:
+        yield from load_keys(location.plan, items)
     if view is None:
         rows = [_decode_snapshot(location, item).entity for item in items]
     else:
@@ -197,6 +201,8 @@ def snapshot_at(location: HistoryLocation, version: int) -> Flow[Stored | None]:
         return None
     key = location.trait.key_of(location.key, location.values, version)
     item = yield from _item(location, key)
+    if location.plan.loads_keys:
+        yield from load_keys(location.plan, [item])
     return None if item is None or not _is_snapshot(location, item) else _decode_snapshot(location, item)
 
 
@@ -361,11 +367,13 @@ def _is_snapshot(location: HistoryLocation, item: Item) -> bool:
 
 def _projection(location: HistoryLocation, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
     plan = location.plan
+    for name in view.model_fields:
+        field_of(plan, name)
+    if plan.loads_keys:
+        check_view(plan, view)
     # Only upgrades know which attributes they need, so read items that may be old whole.
     if plan.schema_versions.upgrades:
         return None
-    for name in view.model_fields:
-        field_of(plan, name)
     wanted = [plan.attributes[name].wire for name in view.model_fields]
     versions = (
         [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]

@@ -12,7 +12,7 @@ from typing import Any
 from solotable._entities.declare.entity import Entity
 from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
-from solotable._flows.transactions.write import Stored, Write, load_stored
+from solotable._flows.transactions.write import DerivedWrite, Stored, Write, load_stored
 from solotable._flows.writes.put import plan_put, prepare_put
 from solotable.errors import DataError, VersionConflict
 
@@ -54,7 +54,10 @@ def plan_restore(location: HistoryLocation, version: int, *, over: int | None = 
     prepared = prepare_put(scope, _restored(location, old, version, None, last))
     write = yield from plan_put(scope, prepared, create=True)
     derived = (
-        delete_marker(location, last) if is_marker(location, each) else each for each in write.derived_writes
+        delete_marker(location, last)
+        if isinstance(each, DerivedWrite) and is_marker(location, each)
+        else each
+        for each in write.derived_writes
     )
     # Report a conflict as that of a put: the caller does not create an entity.
     return replace(write, verb="put", derived_writes=tuple(derived))

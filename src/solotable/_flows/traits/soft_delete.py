@@ -30,6 +30,7 @@ from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.sync.entries import guarded_version
 from solotable._flows.transactions.derived_writes import derived_writes_of, source_fields
 from solotable._flows.transactions.write import (
     Change,
@@ -52,8 +53,9 @@ from .outbox import stamp
 
 
 def carried_by(plan: Plan, before: Stored) -> dict[str, AttributeValue | None]:
-    """Return the internal attributes that must not change before a write: the hold and the deletion."""
-    return {} if plan.deletion is None else {DELETED_AT: None, HELD: before.item.get(HELD)}
+    """Return the internal attributes that must not change before a write: of soft deletes and of the sync."""
+    guarded = guarded_version(plan, before.item)
+    return guarded if plan.deletion is None else {DELETED_AT: None, HELD: before.item.get(HELD), **guarded}
 
 
 def plan_soft_delete(
@@ -80,7 +82,8 @@ def plan_soft_delete(
     )
     keys = {name: before.item.get(name) for path in plan.indexes for name in path.derived}
     derived_from = before.wire_values(plan, source_fields(plan))
-    conditions = [scope.present(plan), *fields_unchanged(plan, derived_from), *attributes_unchanged(keys)]
+    guarded = {**keys, **guarded_version(plan, before.item)}
+    conditions = [scope.present(plan), *fields_unchanged(plan, derived_from), *attributes_unchanged(guarded)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if where is not None:
@@ -106,7 +109,7 @@ def plan_soft_delete(
         expected_version=expected,
         where=where,
         derived_from=derived_from,
-        carried={DELETED_AT: None, **keys},
+        carried={DELETED_AT: None, **guarded},
     )
 
 
@@ -138,6 +141,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     actions: list[Action] = [Assign((name,), Const(value)) for name, value in aside.items()]
     actions += [Remove((name,)) for name in removed]
     seen = {DELETED_AT: item[DELETED_AT], PURGE_AT: item[PURGE_AT], PURGING: None}
+    seen |= guarded_version(plan, item)
     action = UpdateItem(
         table=request.table,
         key=key,

@@ -67,26 +67,14 @@ def _put_lock(
     after: Any,
     former: dict[str, Any] | None = None,
 ) -> DerivedWrite:
-    holder = _holder(plan, after)
-    item: Item = {
-        **_key(plan, name),
-        plan.table.internal_tag: {"S": TAG},
-        "entity": {"S": plan.tag},
-        "field": {"S": rule.field},
-        _HOLDER: holder,
-    }
+    item, holder = _lock_item(plan, rule, name, after), _holder(plan, after)
     free: list[Condition] = [
         Not(Exists((plan.table.partition.name,))),
         Compare("=", Attr((_HOLDER,)), Const(former or holder)),
     ]
     if plan.ttl is not None:
-        attribute = plan.attributes[plan.ttl]
-        until = attribute.encode(getattr(after, plan.ttl))
-        if until is not None:
-            # The lock expires together with its holder.
-            item[attribute.wire] = until
         now = Const({"N": str(int(scope.clock()))})
-        free.append(Compare("<=", Attr((attribute.wire,)), now))
+        free.append(Compare("<=", Attr((plan.attributes[plan.ttl].wire,)), now))
 
     def explain(found: Item | None) -> SolotableError:
         return _not_unique(plan, rule, after, found)
@@ -95,6 +83,23 @@ def _put_lock(
         table=scope.table(plan.table), item=item, condition=Or(tuple(free)), returns_on_failure=True
     )
     return DerivedWrite(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
+
+
+def _lock_item(plan: Plan, rule: UniqueRule, name: str, entity: Any) -> Item:
+    item: Item = {
+        **_key(plan, name),
+        plan.table.internal_tag: {"S": TAG},
+        "entity": {"S": plan.tag},
+        "field": {"S": rule.field},
+        _HOLDER: _holder(plan, entity),
+    }
+    if plan.ttl is not None:
+        attribute = plan.attributes[plan.ttl]
+        until = attribute.encode(getattr(entity, plan.ttl))
+        if until is not None:
+            # The lock expires together with its holder.
+            item[attribute.wire] = until
+    return item
 
 
 def _delete_lock(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> DerivedWrite:
@@ -154,6 +159,13 @@ def lock_key(plan: Plan, rule: UniqueRule, entity: Any) -> Item | None:
     """Return the key of the lock that an entity holds; None if its field has no value."""
     name = _name(plan, rule, entity)
     return None if name is None else _key(plan, name)
+
+
+def lock_items(plan: Plan, entity: Any) -> Iterator[Item]:
+    """Yield the locks that an entity holds, as a migration writes them."""
+    for rule in plan.traits:
+        if isinstance(rule, UniqueRule) and (name := _name(plan, rule, entity)) is not None:
+            yield _lock_item(plan, rule, name, entity)
 
 
 def lock_puts(scope: Scope, plan: Plan, entity: Any) -> Iterator[DerivedWrite]:

@@ -13,7 +13,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._flows.retry import Flow, SaveBlobs
 from solotable._protocol.requests import PutItem, UpdateItem, WriteAction
 
-from .write import Write
+from .write import DerivedWrite, Write
 
 
 def save_blobs(writes: Iterable[Write]) -> Flow[None]:
@@ -24,7 +24,8 @@ def save_blobs(writes: Iterable[Write]) -> Flow[None]:
         if plan.blobs is None:
             continue
         tenant = None if plan.tenant is None else write.given.get(plan.tenant) or plan.tenant_of(write.key)
-        for action in (write.action, *(derived.action for derived in write.derived_writes)):
+        derived = (each.action for each in write.derived_writes if isinstance(each, DerivedWrite))
+        for action in (write.action, *derived):
             found |= _blobs_of(plan, action, tenant)
     if found:
         yield SaveBlobs(tuple(found.values()))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 from solotable._entities.declare.table import Table
 from solotable._entities.patterns.conditions import check_joined
-from solotable._flows.retry import Flow, send
+from solotable._flows.retry import Flow, WaitForTurns, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.sync.entries import LogEntry
+from solotable._flows.sync.log import item_identity, log_actions, with_version
 from solotable._protocol.requests import (
     ConditionCheck,
     DeleteItem,
@@ -37,10 +38,10 @@ from solotable.errors import (
     TransactionFailed,
 )
 
-from .conflicts import Conflicts
+from .conflicts import CONFLICT_ATTEMPTS, Conflicts
 from .idempotency import CallerToken, is_done, token_put
 from .merge import merge_addition
-from .write import Write, capitalize, condition_error
+from .write import DerivedWrite, Write, capitalize, condition_error
 
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -54,7 +55,6 @@ class Failure:
     """One failed action of a transaction; `position` is its index among the caller's actions."""
 
     position: int
-    write: Write
     code: str
     error: SolotableError
 
@@ -95,14 +95,11 @@ def transact(
     while True:
         if token is not None and (yield from is_done(scope, token)):
             return []
-        writes: list[Write] = []
-        for planner in planners:
-            write = yield from planner()
-            writes.append(write)
-        if token is not None:
-            derived = (*writes[0].derived_writes, token_put(scope, token))
-            writes[0] = replace(writes[0], derived_writes=derived)
         try:
+            writes = yield from _plan(planners)
+            if token is not None:
+                derived = (*writes[0].derived_writes, token_put(scope, token))
+                writes[0] = replace(writes[0], derived_writes=derived)
             yield from _send(scope, writes, token=scope.token(None))
         except _Outdated as outdated:
             planners = [outdated.instead.get(at, planner) for at, planner in enumerate(planners)]
@@ -114,6 +111,24 @@ def transact(
             raise
         else:
             return writes
+
+
+def _plan(planners: Sequence[Planner]) -> Flow[list[Write]]:
+    """Plan the writes of a transaction.
+
+    A condition that fails on the item read for planning is reported like one that fails in the engine.
+    """
+    writes: list[Write] = []
+    for position, planner in enumerate(planners):
+        try:
+            write = yield from planner()
+        except ConditionFailed as error:
+            code = "ConditionalCheckFailed"
+            reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in planners]
+            reasons[position] = {"Code": code, "Message": "The conditional request failed"}
+            raise _failed_transaction([Failure(position, code, error)], len(planners), reasons) from error
+        writes.append(write)
+    return writes
 
 
 def _always(_: SolotableError) -> bool:
@@ -163,23 +178,41 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
 
 def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = False) -> Flow[None]:
     """Send writes as one transaction; `single` if the caller requested one write and no transaction."""
+    entries = [each for write in writes for each in write.derived_writes if isinstance(each, LogEntry)]
+    if not entries:
+        yield from _send_once(scope, writes, entries, token=token, single=single)
+        return
+    turns = yield WaitForTurns(frozenset(_queue_name(scope, entry) for entry in entries))
+    try:
+        yield from _send_once(scope, writes, entries, token=token, single=single)
+    finally:
+        turns.end()
+
+
+def _queue_name(scope: Scope, entry: LogEntry) -> str:
+    return f"{scope.table(entry.space.table)} {entry.space.partition}"
+
+
+def _send_once(
+    scope: Scope, writes: Sequence[Write], entries: Sequence[LogEntry], *, token: str, single: bool
+) -> Flow[None]:
     steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
     steps += [
         _Step(position, write, derived.action, index)
         for position, write in enumerate(writes)
         for index, derived in enumerate(write.derived_writes)
+        if isinstance(derived, DerivedWrite)
     ]
     steps = _merge_additions(steps)
+    if entries:
+        steps = yield from _with_log(scope, writes[0], entries, steps)
     _check_steps(steps)
     for step in steps:
         if step.derived is None and step.write.where is not None:
             check_joined(step.write.plan, step.write.where, step.action.condition)
     actions = tuple(_without_returns(step.action) for step in steps)
-    sent = TransactWriteItems(
-        actions=actions,
-        token=token,
-        fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
-    )
+    # The token is new for each attempt, so it can serve as the fingerprint.
+    sent = TransactWriteItems(actions=actions, token=token, fingerprint=token.encode())
     if any(write.plan.blobs is not None for write in writes):
         yield from _save_blobs(writes)
     try:
@@ -194,6 +227,32 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = F
             ]
             raise _Outdated(error, _replan(conflicts)) from cancelled
         raise error from cancelled
+
+
+def _with_log(
+    scope: Scope, first: Write, entries: Sequence[LogEntry], steps: list[_Step]
+) -> Flow[list[_Step]]:
+    """Return steps that also log the changes of synced entities, in one version of each space."""
+    actions, versions = yield from log_actions(scope, entries)
+    table = entries[0].space.table
+    steps = [
+        replace(step, action=with_version(step.action, versions[step.item]))
+        if step.item in versions
+        else step
+        for step in steps
+    ]
+    for action in actions:
+        log = DerivedWrite(action=action, title=f"the log of {entries[0].space}", explain=_space_conflict)
+        owner = replace(first, derived_writes=(replace(log, table=table),))
+        steps.append(_Step(0, owner, action, 0, logs=True))
+    return steps
+
+
+def _space_conflict(_: Item | None) -> SolotableError:
+    return ServiceError(
+        "TransactionConflictException",
+        f"Other writers changed the same space in each of {CONFLICT_ATTEMPTS} attempts; try again later.",
+    )
 
 
 def _save_blobs(writes: Sequence[Write]) -> Flow[None]:
@@ -220,6 +279,22 @@ class _Step:
     write: Write
     action: WriteAction
     derived: int | None
+    #: Whether it is the head or a record of a space's log.
+    logs: bool = False
+
+    @property
+    def derived_write(self) -> DerivedWrite:
+        """The derived write of the step."""
+        assert self.derived is not None
+        found = self.write.derived_writes[self.derived]
+        assert isinstance(found, DerivedWrite)
+        return found
+
+    @property
+    def item(self) -> str:
+        """The identity of the item as in the versions of the log."""
+        attributes = self.action.item if isinstance(self.action, PutItem) else self.action.key
+        return item_identity(self.action.table, {name: attributes[name] for name in self.table.key_names})
 
     @property
     def identity(self) -> str:
@@ -232,7 +307,7 @@ class _Step:
         """The declared table of the item; a derived write may have another table than its cause."""
         if self.derived is None:
             return self.write.plan.table
-        return self.write.derived_writes[self.derived].table or self.write.plan.table
+        return self.derived_write.table or self.write.plan.table
 
     @property
     def removes(self) -> bool:
@@ -245,7 +320,7 @@ class _Step:
     def title(self) -> str:
         if self.derived is None:
             return self.write.title
-        return f"{self.write.derived_writes[self.derived].title} ({self.write.title})"
+        return f"{self.derived_write.title} ({self.write.title})"
 
 
 def _merge_additions(steps: Sequence[_Step]) -> list[_Step]:
@@ -257,9 +332,9 @@ def _merge_additions(steps: Sequence[_Step]) -> list[_Step]:
         if first is step:
             continue
         combined = None
-        if step.derived is not None and step.write.derived_writes[step.derived].adds:
+        if step.derived is not None and step.derived_write.adds:
             assert isinstance(step.action, UpdateItem)
-            if first.removes and step.write.derived_writes[step.derived].needs:
+            if first.removes and step.derived_write.needs:
                 raise DataError(
                     f"#{step.position + 1} {capitalize(step.write.title)} changes a counter of the item that "
                     f"#{first.position + 1} {first.title} removes; leave one of them out."
@@ -327,7 +402,11 @@ def _is_outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> b
         for step, reason in zip(steps, reasons, strict=True)
         if reason["Code"] != "None" and step.derived is None
     ]
-    return bool(own) and all(
+    # Another writer has added a version to the space. The head is read again.
+    conflicts = any(
+        step.logs and reason["Code"] != "None" for step, reason in zip(steps, reasons, strict=True)
+    )
+    return (bool(own) or conflicts) and all(
         reason["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(reason.get("Item"))
         for step, reason in own
     )
@@ -337,7 +416,7 @@ def _transaction_error(
     scope: Scope, steps: Sequence[_Step], count: int, cancelled: TransactionCancelled, *, single: bool
 ) -> SolotableError:
     failures = [
-        Failure(step.position, step.write, reason["Code"], _cause(scope, step, reason))
+        Failure(step.position, reason["Code"], _cause(scope, step, reason))
         for step, reason in zip(steps, cancelled.reasons, strict=True)
         if reason["Code"] != "None"
     ]
@@ -348,18 +427,22 @@ def _transaction_error(
         if isinstance(failure.error, LeaseLost):
             return failure.error
     failures.sort(key=lambda failure: failure.position)
+    return _failed_transaction(failures, count, cancelled.reasons)
+
+
+def _failed_transaction(
+    failures: list[Failure], count: int, reasons: list[dict[str, Any]]
+) -> TransactionFailed:
     causes = "; ".join(str(failure).rstrip(".") for failure in failures)
     return TransactionFailed(
-        f"Transaction of {count} failed at {causes}. Nothing was written.",
-        reasons=cancelled.reasons,
-        failures=failures,
+        f"Transaction of {count} failed at {causes}. Nothing was written.", reasons=reasons, failures=failures
     )
 
 
 def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
     if reason["Code"] == "ConditionalCheckFailed":
         if step.derived is not None:
-            return step.write.derived_writes[step.derived].explain(reason.get("Item"))
+            return step.derived_write.explain(reason.get("Item"))
         return condition_error(scope, step.write, reason.get("Item"))
     if reason["Code"] == "TransactionConflict":
         return ServiceError(

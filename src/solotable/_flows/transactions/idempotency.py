@@ -70,8 +70,8 @@ def is_done(scope: Scope, given: CallerToken) -> Flow[bool]:
         return False
     if item[_DIGEST] != {"S": given.digest}:
         raise DataError(
-            f"Token {given.token!r} was used for another transaction within the last day; "
-            f"use a new token for each transaction."
+            f"Token {given.token!r} was used for another transaction within the last day; use a new token "
+            f"for each transaction. A repeated one has the same values, also of generated ids and times."
         )
     return True
 

@@ -21,6 +21,8 @@ from solotable._expressions.describe import describe
 from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.subject_keys import load_keys
+from solotable._flows.sync.entries import LogEntry
 from solotable._protocol.requests import GetItem, PutItem, WriteAction
 from solotable._values import AttributeValue, Item
 from solotable._values.limits import MOST_COMPARISONS
@@ -77,7 +79,7 @@ class Write:
     verb: Verb
     given: Mapping[str, Any]
     action: WriteAction
-    derived_writes: tuple[DerivedWrite, ...] = ()
+    derived_writes: tuple[DerivedWrite | LogEntry, ...] = ()
     #: The caller's entity, and the entity that will be stored if that is known before sending.
     mine: Entity | None = None
     after: Entity | None = None
@@ -169,6 +171,8 @@ def load_stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
     if reply.item is None:
         return None
     item = decode_item(reply.item)
+    if plan.loads_keys:
+        yield from load_keys(plan, [item])
     entity = scope.admit(plan, item)
     return None if entity is None else Stored(item, entity)
 

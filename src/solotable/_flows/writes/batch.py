@@ -73,7 +73,7 @@ def _write(scope: Scope, given: Iterable[_Entry]) -> Flow[int]:
 def _entry(write: Write) -> _Entry:
     leftover = write.mine if write.mine is not None else write.key
     if isinstance(write.action, PutItem):
-        request: BatchPut | BatchDelete = BatchPut(item=write.action.item)
+        request: BatchPut | BatchDelete = BatchPut(item=write.action.item, size=write.action.size)
     else:
         assert isinstance(write.action, DeleteItem)
         request = BatchDelete(key=write.action.key)

@@ -195,7 +195,8 @@ def resolve_changes(plan: Plan, changes: Changes) -> ResolvedChanges:
     if not actions:
         raise DataError(
             f"The update of {plan.name} has no changes; pass set=, set_if_missing=, remove=, add=, "
-            f"append=, prepend= or delete=."
+            f"append=, prepend= or delete=.",
+            public_message="The update has no changes.",
         )
     _check_overlap(plan, paths, field_paths)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)

@@ -130,6 +130,12 @@ def _check_raw(scope: Scope, query: Query[Any]) -> None:
             f"delete_partition(raw=True) deletes every item of one range of the table, so it takes a query "
             f"of one primary key without a filter, shards or time buckets, got {query!r}."
         )
+    synced = [plan.name for plan in query.plan.table.plans.values() if plan.synced is not None]
+    if synced:
+        raise DataError(
+            f"delete_partition(raw=True) logs no changes, and table {query.plan.table.name!r} has the synced "
+            f"{', '.join(synced)}; clients would keep the items. Leave raw=True out."
+        )
     if query.plan.tenant is not None and not scope.admin:
         raise TenantViolation(
             "delete_partition(raw=True) does not check the tenant of the items; use db.admin()."

@@ -17,6 +17,8 @@ from solotable._expressions.ast import Condition
 from solotable._flows.jobs.reencode import is_known
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import ensure_keys
+from solotable._flows.sync.entries import guarded_version
 from solotable._flows.traits.soft_delete import carried_by, plan_soft_delete
 from solotable._flows.transactions.commit import perform, send_write
 from solotable._flows.transactions.derived_writes import derived_writes_of, source_fields
@@ -84,6 +86,8 @@ def put_entity(
     scope: Scope, entity: EntityT, *, create: bool = False, where: Condition | None = None
 ) -> Flow[EntityT]:
     """Create an entity or replace the stored one, and return the stored entity."""
+    if entity.plan().loads_keys:
+        yield from ensure_keys(entity.plan(), scope.bind(entity.plan(), entity.__dict__))
     prepared = prepare_put(scope, entity)
     put: EntityT
     if prepared.plan.is_derived_from:
@@ -96,6 +100,8 @@ def put_entity(
 
 def put_unversioned(scope: Scope, entity: EntityT, *, where: Condition | None) -> Flow[EntityT]:
     """Replace a stored entity that has no version yet, under a condition instead of its version."""
+    if entity.plan().loads_keys:
+        yield from ensure_keys(entity.plan(), scope.bind(entity.plan(), entity.__dict__))
     prepared = replace(prepare_put(scope, entity), version=None)
     put: EntityT = yield from perform(scope, lambda: plan_put(scope, prepared, where=where))
     return put
@@ -260,16 +266,18 @@ def plan_delete(
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
     derived_absent = False
+    carried: dict[str, AttributeValue | None] = {}
     if plan.traits:
         before = yield from load_stored(scope, plan, key)
         derived_absent = before is None
         derived_from = {} if before is None else before.wire_values(plan, source_fields(plan))
+        carried = {} if before is None else guarded_version(plan, before.item)
     conditions = [scope.replaceable(plan) if expected is None else scope.is_entity(plan)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if derived_absent and expected is None:
         conditions.append(scope.absent(plan))
-    conditions += fields_unchanged(plan, derived_from)
+    conditions += (*fields_unchanged(plan, derived_from), *attributes_unchanged(carried))
     if where is not None:
         conditions.append(where)
     if plan.schema_versions.declared:
@@ -294,6 +302,7 @@ def plan_delete(
         where=where,
         derived_from=derived_from,
         derived_absent=derived_absent,
+        carried=carried,
     )
 
 

@@ -31,6 +31,8 @@ from solotable._flows.jobs.reencode import difference, is_current, origins, reen
 from solotable._flows.reads.get import not_found
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import ensure_keys
+from solotable._flows.sync.entries import guarded_version
 from solotable._flows.transactions.derived_writes import (
     derived_writes_of,
     needs_derived_writes,
@@ -90,6 +92,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     resolved = resolved or with_managed_fields(plan, resolve_changes(plan, changes), now)
     plain = resolved
     if plan.cipher is not None:
+        yield from ensure_keys(plan, arguments, resolved.changed)
         resolved = with_encrypted_fields(plan, resolved, arguments)
     values = {name: arguments[name] for name in plan.known_parts} | dict(resolved.known)
     conditions: list[Condition] = [scope.present(plan)]
@@ -103,6 +106,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
     ending = _ttl_actions(plan, resolved)
     derives = needs_derived_writes(plan, (*resolved.changed, plan.ttl or "") if ending else resolved.changed)
     derived_from: dict[str, AttributeValue | None] = {}
+    carried: dict[str, AttributeValue | None] = {}
     if before is not None or needed or derives or reencodes or resolved.checked:
         if before is None:
             before = yield from load_stored(scope, plan, key)
@@ -126,7 +130,8 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
             elif name in resolved.changed:
                 # A computed field reads a list, set or model that changes in place.
                 values[name] = changed_value(plan, resolved.actions, before, name)
-        conditions += fields_unchanged(plan, derived_from)
+        carried = guarded_version(plan, before.item)
+        conditions += (*fields_unchanged(plan, derived_from), *attributes_unchanged(carried))
     if versions.declared:
         conditions.append(is_current(plan))
     actions = (
@@ -156,6 +161,7 @@ def plan_update(  # noqa: PLR0913 - the parts of an update, by name
         expected_version=expected,
         where=where,
         derived_from=derived_from,
+        carried=carried,
         instead=partial(
             plan_update, scope, plan, given, changes, version=version, mine=mine, where=where, reencodes=True
         )
@@ -220,6 +226,7 @@ def _reencode(
     touched = difference(before.item, item)
     named = () if where is None else [str(path[0]) for path in paths_of(where)]
     origin = origins(plan, before.item, (*touched, *named, *_source_attributes(plan, target)))
+    origin |= guarded_version(plan, before.item)
     conditions = [scope.present(plan), *attributes_unchanged(origin)]
     if target.expected is not None:
         conditions.append(version_is(plan, target.expected))
@@ -277,6 +284,11 @@ def with_encrypted_fields(
     """Encrypt the values of encrypted fields; the ciphertexts are bound to the item's key and tenant."""
     if plan.cipher is None:
         return resolved
+    for name in plan.cipher.subjects & resolved.changed:
+        raise DataError(
+            f"{plan.name}.{name} is the subject of encrypted fields, which must be encrypted again when it "
+            f"changes; use modify() or put()."
+        )
     bound_to = {**plan.key_of(arguments), **plan.tenant_attribute(arguments)}
     return replace(resolved, actions=plan.cipher.encrypt_actions(resolved.actions, bound_to))
 

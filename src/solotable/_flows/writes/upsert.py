@@ -19,6 +19,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Action, Assign, Const, Exists, IfNotExists, Not, Or, Remove, Update
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
+from solotable._flows.subject_keys import ensure_keys
 from solotable._flows.transactions.write import ANY, Write, load_stored
 from solotable._protocol.requests import UpdateItem
 from solotable.errors import DataError
@@ -41,6 +42,8 @@ def plan_upsert(scope: Scope, plan: Plan, given: Mapping[str, Any], changes: Cha
     values |= {name: value for name, value in resolved.known.items() if name not in changes.remove}
     values |= resolved.if_missing
     values, adds_to_default = _with_additions(plan, values, changes)
+    if plan.loads_keys:
+        yield from ensure_keys(plan, values)
     prepared = prepare_put(scope, _new_entity(plan, values))
     # An addition starts from the default of a new entity, and from the stored value otherwise.
     if not adds_to_default and not _depends_on_stored(plan, prepared, resolved):

@@ -8,18 +8,128 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from solotable._protocol import errors
-from solotable._values import AttributeValue, Item
+from solotable._values import (
+    AttributeValue,
+    Item,
+    canonical,
+    canonical_item,
+    check_name,
+    item_size,
+    value_size,
+)
+from solotable._values.canonical import SHORT_NAME
 from solotable._values.limits import DEEPEST_VALUE
+from solotable._values.number import measure_number
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 _PLAIN = {"S": str, "N": str, "BOOL": bool}
 _WORDS = {"TRUE": True, "1": True, "YES": True, "FALSE": False, "0": False, "NO": False}
 _STRANGE = re.compile(r"[^A-Za-z0-9+/=]").search
 _JAVA_VALUE = errors.JAVA + "AttributeValue"
+
+
+class MeasuredAttributes(dict[str, Any]):
+    """Valid attribute values as the request sends them, with their size in canonical form."""
+
+    __slots__ = ("canonical", "size")
+
+    #: None if the values are canonical as they are.
+    canonical: Item | None
+    size: int
+
+
+class _NotPlain(Exception):
+    """Some attribute value is invalid or has an unusual form."""
+
+
+def measure_attributes(value: Any, *, inner: bool = False) -> Item:
+    """Return a clean map of attribute values, or raise for its JSON types.
+
+    It is a MeasuredAttributes if its values are plain and valid. `canonical_and_size` raises the error of
+    invalid contents: DynamoDB checks them after all members of the request.
+    """
+    if type(value) is dict:
+        try:
+            found, size = _measure(value, 1)
+        except (_NotPlain, ServiceError, TypeError, UnicodeEncodeError):
+            # A caller in process can pass names that are not text, and lone surrogates.
+            pass
+        else:
+            measured = MeasuredAttributes(value)
+            measured.canonical = None if found is value else found
+            measured.size = size
+            return measured
+    return check_attributes(value, inner=inner)
+
+
+def canonical_and_size(attributes: Item) -> tuple[Item, int]:
+    """Return a clean map of attribute values in canonical form with its size, or raise DynamoDB's error."""
+    if type(attributes) is MeasuredAttributes:
+        return attributes.canonical or attributes, attributes.size
+    item = canonical_item(attributes)
+    return item, item_size(item)
+
+
+def _measure(values: Any, depth: int) -> tuple[Any, int]:
+    """Check, make canonical and measure a map or list of values in one walk; raise for all but plain ones."""
+    texts: list[str]
+    pairs: Iterable[tuple[Any, Any]]
+    if type(values) is dict and "" not in values:
+        texts, pairs = list(values), values.items()
+    elif type(values) is list:
+        texts, pairs = [], enumerate(values)
+    else:
+        raise _NotPlain
+    size = 0
+    result = values
+    for place, value in pairs:
+        if type(value) is not dict or len(value) != 1:
+            raise _NotPlain
+        if "S" in value:
+            texts.append(value["S"])
+            continue
+        found = value
+        if "N" in value:
+            number, taken = measure_number(value["N"])
+            if number != value["N"]:
+                found = {"N": number}
+        elif "BOOL" in value and type(value["BOOL"]) is bool:
+            taken = 1
+        elif "M" in value and depth < DEEPEST_VALUE and type(value["M"]) is dict:
+            members, taken = _measure(value["M"], depth + 1)
+            taken += 3 + len(members)
+            if members is not value["M"]:
+                found = {"M": members}
+        elif "L" in value and depth < DEEPEST_VALUE and type(value["L"]) is list:
+            elements, taken = _measure(value["L"], depth + 1)
+            taken += 3 + len(elements)
+            if elements is not value["L"]:
+                found = {"L": elements}
+        elif "SS" in value and type(value["SS"]) is list:
+            strings = sorted(set(value["SS"]))
+            if not 0 < len(strings) == len(value["SS"]):
+                raise _NotPlain
+            texts += strings
+            taken = 0
+            if strings != value["SS"]:
+                found = {"SS": strings}
+        else:
+            found = canonical(check_value(value, inner=True), depth)
+            taken = value_size(found)
+        size += taken
+        if found is not value:
+            if result is values:
+                result = values.copy()
+            result[place] = found
+    text = "".join(texts)
+    if len(text) > SHORT_NAME and type(values) is dict:
+        for name in values:
+            check_name(name)
+    return result, size + (len(text) if text.isascii() else len(text.encode()))
 
 
 def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item:

@@ -16,7 +16,7 @@ from solotable._protocol import errors
 from solotable._protocol.decode.table_names import table_name
 from solotable.errors import invalid
 
-from .attribute_values import check_attributes, check_flag, check_text, check_value
+from .attribute_values import check_attributes, check_flag, check_text, check_value, measure_attributes
 from .kinds import Attributes, Constraint, Flag, ListOf, MapOf, Real, Struct, Text, Unsupported, Value, Whole
 from .operations import CONSTRAINTS
 from .report import broken_constraints
@@ -58,7 +58,8 @@ def compile_check(constraint: Constraint, *, inner: bool) -> Check:
         case Value():
             return lambda value, _broken: check_value(value, inner=inner)
         case Attributes():
-            return lambda value, _broken: check_attributes(value, inner=inner)
+            check_map = measure_attributes if constraint.measured else check_attributes
+            return lambda value, _broken: check_map(value, inner=inner)
         case ListOf():
             return _list(constraint, inner=inner)
         case MapOf():
@@ -83,6 +84,9 @@ def _text(constraint: Text) -> Check:
     if holds is None:
         return lambda value, _broken: check_text(value)
 
+    if constraint.enum is None and constraint.pattern is None:
+        return _sized_text(constraint.shortest or 0, constraint.longest)
+
     def check_constrained(value: Any, broken: list[None]) -> str:
         # Most members are texts: avoid the call.
         text = value if type(value) is str else check_text(value)
@@ -91,6 +95,18 @@ def _text(constraint: Text) -> Check:
         return text
 
     return check_constrained
+
+
+def _sized_text(shortest: int, longest: int | None) -> Check:
+    most = math.inf if longest is None else longest
+
+    def check_sized(value: Any, broken: list[None]) -> str:
+        text = value if type(value) is str else check_text(value)
+        if not shortest <= len(text) <= most:
+            broken.append(None)
+        return text
+
+    return check_sized
 
 
 def text_holds(constraint: Text) -> Callable[[str], bool] | None:

@@ -59,6 +59,7 @@ _COMPARISONS = (
 _TEXT = Text()
 _FLAG = Flag()
 _KEY = Attributes(required=True)
+_ITEM = Attributes(required=True, measured=True)
 _VALUES = Attributes()
 _NAMES = MapOf(member=_TEXT)
 _LIMIT = Whole(least=1)
@@ -115,7 +116,7 @@ PUT_ITEM = Struct(
     java="PutItemInput",
     members={
         "ReturnConsumedCapacity": CAPACITY,
-        "Item": _KEY,
+        "Item": _ITEM,
         "ConditionalOperator": _NEWER_OPERATOR,
         "Expected": _EXPECTED,
         "ReturnValues": _RETURNS,
@@ -230,7 +231,7 @@ BATCH_WRITE_ITEM = Struct(
                     java="WriteRequest",
                     members={
                         "DeleteRequest": Struct(java="DeleteRequest", members={"Key": _KEY}),
-                        "PutRequest": Struct(java="PutRequest", members={"Item": _KEY}),
+                        "PutRequest": Struct(java="PutRequest", members={"Item": _ITEM}),
                     },
                 )
             ),
@@ -281,7 +282,7 @@ TRANSACT_WRITE_ITEMS = Struct(
                             "ConditionExpression": Text(required=True),
                         },
                     ),
-                    "Put": Struct(java="Put", members={"Item": _KEY, "TableName": TABLE, **_CONDITIONAL}),
+                    "Put": Struct(java="Put", members={"Item": _ITEM, "TableName": TABLE, **_CONDITIONAL}),
                     "Delete": Struct(
                         java="Delete", members={"Key": _KEY, "TableName": TABLE, **_CONDITIONAL}
                     ),

@@ -65,6 +65,8 @@ class Attributes:
     """A map from names to attribute values: an item, a key, the values of an expression."""
 
     required: bool = False
+    #: Whether the check also measures it, as a write needs it of an item.
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

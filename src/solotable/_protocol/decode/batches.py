@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from solotable._protocol.constraints.attribute_values import canonical_and_size
 from solotable._protocol.decode.table_names import batch_table_name, plain_name
 from solotable._protocol.requests import BatchDelete, BatchGetItem, BatchPut, BatchWriteItem, TableKeys
 from solotable._values import canonical_item
@@ -79,5 +80,6 @@ def _table_keys(table: str, entry: Members) -> TableKeys:
 def _write(write: Members) -> BatchPut | BatchDelete:
     put = write.get("PutRequest")
     if put is not None:
-        return BatchPut(item=canonical_item(put["Item"]))
+        item, size = canonical_and_size(put["Item"])
+        return BatchPut(item=item, size=size)
     return BatchDelete(key=canonical_item(write["DeleteRequest"]["Key"]))

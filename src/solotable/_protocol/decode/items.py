@@ -9,6 +9,7 @@ from solotable._expressions.ast import Condition, Update
 from solotable._expressions.legacy import condition_from_expected, update_from_attribute_updates
 from solotable._expressions.prepared.text_cache import TextCache, key_of
 from solotable._expressions.syntax.compile import canonical_values, compile_expressions
+from solotable._protocol.constraints.attribute_values import canonical_and_size
 from solotable._protocol.decode.table_names import table_name
 from solotable._protocol.requests import (
     NO_UPDATE,
@@ -28,6 +29,8 @@ _check_write = expression_check("ConditionExpression", legacy=("Expected", "Cond
 _LEGACY: Final = ("AttributeUpdates", "Expected", "ConditionalOperator")
 _check_update = expression_check("UpdateExpression", "ConditionExpression", legacy=_LEGACY)
 _OUTDATED: Final = frozenset(_LEGACY)
+#: How many members a put has that needs no further checks: TableName and Item.
+_PLAIN_PUT: Final = 2
 _templates: Final = TextCache()
 
 
@@ -47,10 +50,15 @@ def get_item(members: Members) -> GetItem:
 def put_item(members: Members) -> PutItem:
     """Decode PutItem."""
     table = table_name(members["TableName"])
-    _check_write(members)
-    item = canonical_item(members["Item"])
+    if len(members) > _PLAIN_PUT:
+        _check_write(members)
+    item, size = canonical_and_size(members["Item"])
+    if len(members) == _PLAIN_PUT:
+        return PutItem(table=table, item=item, size=size)
     _check_returns(members)
-    return PutItem(table=table, item=item, condition=condition_of(members), **_report_members(members))
+    return PutItem(
+        table=table, item=item, size=size, condition=condition_of(members), **_report_members(members)
+    )
 
 
 def delete_item(members: Members) -> DeleteItem:

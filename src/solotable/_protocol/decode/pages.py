@@ -30,6 +30,8 @@ _check_scan = expression_check(
     "FilterExpression",
     legacy=("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 )
+#: Members of a Query that most queries lack: five calls less.
+_UNCOMMON = frozenset({"QueryFilter", "ConditionalOperator", "AttributesToGet", "ExclusiveStartKey"})
 _EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
 #: Errors for values whose text DynamoDB does not prefix in a starting key.
 _UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
@@ -39,10 +41,12 @@ def query(members: Members) -> Query:
     """Decode Query."""
     table = table_name(members["TableName"])
     _check_query(members)
-    check_operator(members, "QueryFilter")
-    legacy_filter = _legacy_filter(members, "QueryFilter")
-    check_attributes_to_get(members)
-    start = _decode_start(members)
+    legacy_filter = start = None
+    if not _UNCOMMON.isdisjoint(members):
+        check_operator(members, "QueryFilter")
+        legacy_filter = _legacy_filter(members, "QueryFilter")
+        check_attributes_to_get(members)
+        start = _decode_start(members)
     if "KeyConditions" not in members and "KeyConditionExpression" not in members:
         raise invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."

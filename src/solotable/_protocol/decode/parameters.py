@@ -21,16 +21,18 @@ def expression_check(*expressions: str, legacy: tuple[str, ...]) -> Callable[[Me
     # A projection uses no values.
     valued = [name for name in expressions if name != "ProjectionExpression"]
     takers = frozenset(valued)
+    newer = frozenset(expressions)
     outdated = frozenset(legacy)
     absent = f"{' and '.join(valued)} {'are' if len(valued) > 1 else 'is'} null"
     # paritysuite/dynamodb-conformance, tier3 putItem and deleteItem, 2026-10-09; no read was captured.
     is_write = "ConditionExpression" in expressions
 
     def check(members: Members) -> None:
-        present = [name for name in expressions if name in members]
-        if present and outdated.isdisjoint(members):
-            pass
-        elif present:
+        if newer.isdisjoint(members):
+            if "ExpressionAttributeNames" in members:
+                raise invalid("ExpressionAttributeNames can only be specified when using expressions")
+        elif not outdated.isdisjoint(members):
+            present = [name for name in expressions if name in members]
             mixed = [name for name in legacy if name in members]
             # DynamoDB: allows KeyConditions with expressions, except with a KeyConditionExpression.
             if "KeyConditions" in mixed and "KeyConditionExpression" not in present:
@@ -41,8 +43,6 @@ def expression_check(*expressions: str, legacy: tuple[str, ...]) -> Callable[[Me
                     f"Non-expression parameters: {{{', '.join(mixed)}}} "
                     f"Expression parameters: {{{', '.join(present)}}}"
                 )
-        elif "ExpressionAttributeNames" in members:
-            raise invalid("ExpressionAttributeNames can only be specified when using expressions")
         if "ExpressionAttributeValues" in members and takers.isdisjoint(members):
             fault = "ExpressionAttributeValues can only be specified when using expressions"
             raise invalid(f"{fault}: {absent}", newer=fault if is_write else None)
@@ -79,7 +79,8 @@ def condition_of(members: Members) -> Condition | None:
 
 def check_attributes_to_get(members: Members) -> None:
     """Reject an invalid or duplicate name in AttributesToGet."""
-    projection_from_attributes(members.get("AttributesToGet", []))
+    if "AttributesToGet" in members:
+        projection_from_attributes(members["AttributesToGet"])
 
 
 def projection_of(members: Members) -> Projection | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from solotable._protocol.constraints.kinds import NAME_PATTERN, Text
@@ -16,6 +17,8 @@ _IS_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}").fullmatch
 _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
 
 
+# Programs repeat few names, and a hit costs less than the call of a function.
+@lru_cache(maxsize=1024)
 def table_name(given: str) -> str:
     """Return the table's name or ARN of a request, or raise DynamoDB's error for it.
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from solotable._expressions.syntax.compile import compile_expressions
+from solotable._protocol.constraints.attribute_values import canonical_and_size
 from solotable._protocol.decode.table_names import table_name
 from solotable._protocol.requests import (
     NO_UPDATE,
@@ -32,6 +33,7 @@ from solotable.errors import invalid
 
 from .parameters import Members, condition_of, expression_check, projection_of
 
+_NO_VALUES: Final[dict[str, Any]] = {}
 _check_get = expression_check("ProjectionExpression", legacy=())
 _check_write = expression_check("ConditionExpression", legacy=())
 _check_update = expression_check("UpdateExpression", "ConditionExpression", legacy=())
@@ -124,11 +126,17 @@ def _action(kind: str, action: Members) -> WriteAction:
         )
     _check_write(action)
     if kind == "Put":
-        item = canonical_item(action["Item"])
+        item, size = canonical_and_size(action["Item"])
         # DynamoDB: an item that is too large fails the request; it is not a cancellation reason.
-        if item_size(item) > LARGEST_ITEM:
+        if size > LARGEST_ITEM:
             raise invalid("Item size has exceeded the maximum allowed size")
-        return PutItem(table=table, item=item, condition=condition_of(action), returns_on_failure=on_failure)
+        return PutItem(
+            table=table,
+            item=item,
+            size=size,
+            condition=condition_of(action),
+            returns_on_failure=on_failure,
+        )
     # DynamoDB: checks the condition of these two before the key.
     condition = condition_of(action)
     key = canonical_item(action["Key"])
@@ -140,10 +148,15 @@ def _action(kind: str, action: Members) -> WriteAction:
 
 def _check_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> None:
     # DynamoDB: counts what the request sends, not the items that it writes.
-    size = sum(item_size(action.item if isinstance(action, PutItem) else action.key) for action in actions)
-    for action in wire:
-        for parameters in action.values():
-            size += item_size(parameters.get("ExpressionAttributeValues", {}))
+    size = 0
+    for action in actions:
+        if isinstance(action, PutItem):
+            size += item_size(action.item) if action.size is None else action.size
+        else:
+            size += item_size(action.key)
+    for sent in wire:
+        for parameters in sent.values():
+            size += item_size(parameters.get("ExpressionAttributeValues", _NO_VALUES))
     if size > LARGEST_TRANSACTION:
         raise invalid(f"Transaction payload size cannot exceed 4MB. Payload Size: {size}")
 

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from solotable._protocol.decode.replies import decode_reply
 from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.engine import Capabilities, ReplyT
+from solotable._protocol.heat import HeatLog, decode_heat
+from solotable._protocol.operations import DESCRIBE_HEAT
 from solotable._protocol.requests import Request
+from solotable.errors import ServiceError
 
 from .errors import WireRequest, translate_error
 from .http.async_transport import AsyncHttpTransport
 from .http.transport import HttpTransport
 from .transports import Transports
+
+#: Errors of servers that know no heat: DynamoDB Local and others, and ours without it.
+_WITHOUT_HEAT: Final = frozenset({"UnknownOperationException", "HeatNotRecorded"})
 
 
 class DynamoEngine:
@@ -40,6 +46,7 @@ class DynamoEngine:
             make_async=self.make_async,
             amazon=self._transports.is_amazon,
             clock_offset=items.protocol.server_clock.offset if isinstance(items, HttpTransport) else None,
+            heat=None if self._transports.is_amazon else self._read_heat,
         )
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
@@ -54,6 +61,22 @@ class DynamoEngine:
                 raise
             raise known from fault
         return decode_reply(request, wire)
+
+    def _read_heat(self, since: float) -> HeatLog | None:
+        """Ask the server for its heat; None if it is another program's, or does not record it."""
+        transport = self._transports.items
+        if not isinstance(transport, HttpTransport):
+            return None
+        members = {"Since": since}
+        try:
+            return decode_heat(transport.send(DESCRIBE_HEAT, members))
+        except Exception as fault:
+            known = translate_error(fault, WireRequest(DESCRIBE_HEAT, members), transport.endpoint_url)
+            if isinstance(known, ServiceError) and known.code in _WITHOUT_HEAT:
+                return None
+            if known is None:
+                raise
+            raise known from fault
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -132,6 +133,9 @@ class Transports:
             from botocore.session import Session
 
             self._session = Session(profile=self._options.profile)
+            self._session.register_component(
+                "data_loader", _loader(self._session.get_config_variable("data_path"))
+            )
         self._region = self._region or _region_of(self._session) or os.environ.get("AWS_REGION")
         # Only a client knows the configured endpoint.
         local = self._create("dynamodb", region=self._region or _LOCAL_REGION, **_LOCAL_CREDENTIALS)
@@ -202,6 +206,14 @@ def _botocore_config(settings: HttpSettings) -> Any:
         parameter_validation=False,
         user_agent_extra="lib/solotable",
     )
+
+
+@lru_cache(maxsize=4)
+def _loader(data_path: str | None) -> Any:
+    """Return the loader of botocore's service descriptions; engines share what it has read."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def _region_of(session: Any) -> str | None:

@@ -21,7 +21,7 @@ from .file.connection import LOCK_SECONDS, MEMORY, Durability
 __all__ = ["LOCK_SECONDS", "MEMORY", "Durability", "SqliteEngine", "open"]
 
 
-def open(  # noqa: A001 - callers write sqlite.open(path)
+def open(  # noqa: A001, PLR0913  # callers write sqlite.open(path), and choose each setting by name
     path: str | os.PathLike[str],
     *,
     durability: Durability = "full",
@@ -30,6 +30,8 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
     clock: Callable[[], float] = time.time,
     error_texts: ErrorTexts = LATEST,
     buckets: str | os.PathLike[str] | Buckets | None = None,
+    heat: bool = True,
+    maintenance: bool = True,
 ) -> SqliteEngine:
     """Open a database file, or create it; `":memory:"` opens a database in memory.
 
@@ -41,6 +43,11 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
 
     `buckets` is where ExportTableToPointInTime writes and ImportTable reads: a folder with a folder for each
     bucket, or "s3://" for the buckets of S3, through boto3.
+
+    `heat=False` does not count the traffic of partition keys; see `solotable.heat`.
+
+    An engine that opens a file resumes interrupted backfills, copies and repairs. `maintenance=False` leaves
+    them to another engine on the file, as the reading processes of `solotable serve --workers` do.
     """
     if isinstance(buckets, str | os.PathLike):
         buckets = locate_buckets(buckets)
@@ -52,4 +59,6 @@ def open(  # noqa: A001 - callers write sqlite.open(path)
         clock=clock,
         error_texts=error_texts,
         buckets=buckets,
+        heat=heat,
+        maintenance=maintenance,
     )

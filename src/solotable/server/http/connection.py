@@ -337,7 +337,8 @@ class Connection(asyncio.Protocol):
             self._write_more()
             return
         else:
-            self._transport.write(head + body.pieces[0] if body.pieces else head)
+            # One copy of the body and one system call.
+            self._transport.write(b"".join((head, *body.pieces)))
         self._after_reply(request, keep_alive)
 
     def _write_more(self) -> None:

@@ -28,8 +28,6 @@ class Body:
         if encoding:
             pieces, encoding = compression.deflate(pieces, encoding)
         self.encoding = encoding
-        if len(pieces) > 1 and sum(map(len, pieces)) <= LARGE:
-            pieces = [b"".join(pieces)]
         self.pieces = pieces
         # DynamoDB: the checksum covers the bytes as sent, after compression.
         size = checksum = 0

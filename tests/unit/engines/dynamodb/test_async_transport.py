@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from solotable._protocol.requests import Control, GetItem, PutItem
 from solotable._store.runner import Threaded
 from solotable.engines import dynamodb
 from solotable.engines.dynamodb.engine import AsyncDynamoEngine
+from solotable.engines.dynamodb.http.async_transport import AsyncConnection
 from solotable.engines.dynamodb.http.exchange import HttpSettings
 from solotable.engines.dynamodb.transports import EndpointOptions, Transports
 from solotable.errors import EngineError, NotConfigured, TableNotFound
@@ -48,6 +50,31 @@ def test_many_at_once_share_as_many_connections_as_are_allowed() -> None:
 
         asyncio.run(ask())
         assert (server.connections, len(server.requests)) == (4, 60)
+
+
+def test_a_request_that_the_socket_does_not_take_at_once_is_sent_whole() -> None:
+    request = bytes(range(256)) * 8192
+    response = reply()
+
+    async def serve(server: socket.socket) -> bytes:
+        loop, received = asyncio.get_running_loop(), b""
+        while len(received) < len(request):
+            received += await loop.sock_recv(server, 1 << 20)
+        await loop.sock_sendall(server, response)
+        return received
+
+    async def ask() -> None:
+        client, server = socket.socketpair()
+        with client, server:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            client.setblocking(False)
+            server.setblocking(False)
+            serving = asyncio.create_task(serve(server))
+            found = await AsyncConnection(client, None).exchange(request, HttpSettings())
+            assert await serving == request
+            assert found.status == 200
+
+    asyncio.run(ask())
 
 
 def test_a_reply_after_the_timeout_is_dropped() -> None:

@@ -47,6 +47,15 @@ def test_signatures_are_those_of_botocore(
     assert ours == dict(request.headers.items())
 
 
+@given(moments=st.lists(st.sampled_from([0, 0.5, 1, 86_399.9, 86_400, 86_400.2, 172_800]), max_size=6))
+def test_a_signer_signs_at_every_moment_like_a_new_one(moments: list[float]) -> None:
+    key = AccessKey(id="id", secret="secret")
+    signer = Signer(key, region="eu-west-1", host="localhost")
+    for moment in moments:
+        new = Signer(key, region="eu-west-1", host="localhost")
+        assert signer.headers("T", b"{}", moment) == new.headers("T", b"{}", moment)
+
+
 def sign(request: Any, key: AccessKey, moment: datetime) -> None:
     """Sign as botocore's `add_auth` does, at a moment of the test's."""
     signer = auth.SigV4Auth(Credentials(key.id, key.secret, key.token), "dynamodb", "eu-west-1")

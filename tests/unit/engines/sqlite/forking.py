@@ -18,6 +18,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ from solotable.engines.sqlite.file import forks
 from solotable.engines.sqlite.file.connection import Database
 from solotable.engines.sqlite.file.file_lock import FileLock
 from solotable.errors import EngineError
+from tests.waiting import HANG_SECONDS
 
 from .faulty import Faults, once
 
@@ -42,6 +44,10 @@ def put(engine: SqliteEngine, key: str) -> None:
     """Write one item, and print its key once the write is acknowledged."""
     engine.call("PutItem", {"TableName": "Things", "Item": {"pk": {"S": key}}})
     os.write(1, f"{key}\n".encode())
+
+
+def get(engine: SqliteEngine, key: str) -> Any:
+    return engine.call("GetItem", {"TableName": "Things", "Key": {"pk": {"S": key}}}).get("Item")
 
 
 def put_many(engine: SqliteEngine, prefix: str, count: int = 20) -> None:
@@ -343,6 +349,31 @@ def too_few_descriptors(path: str) -> None:
     put(engine, "parent")
 
 
+def beside_c_code(path: str) -> None:
+    """A fork waits for a thread in C code: SQLite's own mutexes would stay locked in the child.
+
+    The C code here reads a file; the child has the memory of the moment of the fork.
+    """
+    forks._SETTLE_SECONDS = HANG_SECONDS
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    size = 64 * 1024 * 1024
+    content = bytearray(size)
+    with Path(f"{path}.large").open("w+b", buffering=0) as file:
+        file.write(b"x" * size)
+        file.seek(0)
+        reader = threading.Thread(target=file.readinto, args=(content,))
+        reader.start()
+
+        def use() -> None:
+            assert content[-1] == ord("x"), "forked while the thread ran"
+            put(engine, "child")
+
+        wait_for(fork(use))
+        reader.join()
+    put(engine, "parent")
+
+
 def daemon(path: str) -> None:
     """The parent exits without closing; its daemon writes while other processes come and go."""
     engine = sqlite.open(path)
@@ -422,6 +453,8 @@ def refused_inside_a_read(path: str) -> None:
     put(engine, "parent")
 
     def use() -> None:
+        # The first read after a commit would use the connection that writes.
+        _refuses(lambda: get(engine, "parent"))
         _refuses(lambda: put(engine, "never"))
         _refuses(lambda: sqlite.open(path))
         engine.close()
@@ -486,6 +519,7 @@ def refused_after_a_fork_by_c(path: str) -> None:
     child = ctypes.CDLL(None).fork()
     if child == 0:
         try:
+            _refuses(lambda: get(engine, "never"))
             _refuses(lambda: put(engine, "never"))
             _refuses(lambda: sqlite.open(path))
         except BaseException:  # noqa: BLE001 - the status says it

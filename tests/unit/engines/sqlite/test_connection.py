@@ -24,6 +24,9 @@ from solotable.errors import (
     TransactionCancelled,
 )
 from tests.conformance.tables import TABLES
+from tests.waiting import HANG_SECONDS
+
+from .faulty import Faults
 
 Json = dict[str, Any]
 
@@ -69,6 +72,55 @@ def test_durable_is_full_fsync_in_wal_and_relaxed_is_not(path: Path) -> None:
     with sqlite.open(path, durability="relaxed") as engine:
         (level,) = engine.database.write(lambda c: c.execute("PRAGMA synchronous").fetchone())
     assert level == 1
+
+
+def test_the_first_read_after_a_commit_uses_the_cache_of_the_writer(path: Path) -> None:
+    used: list[sqlite3.Connection] = []
+    faults = Faults()
+    with SqliteEngine(str(path), connect=faults.connect) as engine:
+        engine.call("CreateTable", TABLES["Pair"])
+        put(engine, "a")
+        get(engine, "a")
+        faults.before = lambda connection, sql: used.append(connection) if sql.startswith("SELECT") else None
+        assert get(engine, "a")
+        put(engine, "b")
+        used.clear()
+        assert get(engine, "b")
+        assert get(engine, "b")
+        assert [connection is engine.database.writer for connection in used] == [True, False]
+        # Another thread has the writer: a read does not wait for it.
+        put(engine, "c")
+        used.clear()
+        found: list[Json | None] = []
+        with engine.database._group_commit.lock:
+            reader = threading.Thread(target=lambda: found.append(get(engine, "c")))
+            reader.start()
+            reader.join(HANG_SECONDS)
+        assert found == [{"pk": {"S": "p"}, "sk": {"S": "c"}}]
+        assert engine.database.writer not in used
+
+
+def test_a_read_with_the_writers_cache_sees_no_open_transaction(path: Path) -> None:
+    with start(path) as engine:
+        put(engine, "a", n={"N": "1"})
+
+        def read(_: object) -> Json | None:
+            put(engine, "a", n={"N": "2"})
+            return get(engine, "a")
+
+        (outcome,) = engine.database.run_together(read, [None])
+        assert outcome.result == {"pk": {"S": "p"}, "sk": {"S": "a"}, "n": {"N": "1"}}
+        assert get(engine, "a") == {"pk": {"S": "p"}, "sk": {"S": "a"}, "n": {"N": "2"}}
+
+
+def test_a_read_with_the_writers_cache_sees_commits_of_other_processes(path: Path) -> None:
+    with start(path) as engine, sqlite.open(path) as other:
+        for number in range(3):
+            put(engine, "mine", n={"N": str(number)})
+            put(other, "theirs", n={"N": str(number)})
+            found = get(engine, "theirs")
+            assert found is not None
+            assert found["n"] == {"N": str(number)}
 
 
 def test_the_file_says_what_it_is(path: Path) -> None:
@@ -251,3 +303,20 @@ def test_a_token_is_remembered_across_a_restart_and_for_ten_minutes(path: Path) 
         now += 601
         transact(engine, "b")
         assert get(engine, "b")
+
+
+def test_a_damaged_schema_is_an_error_of_the_engine(path: Path) -> None:
+    start(path).close()
+    good = path.read_bytes()
+    first, last = good.index(b"CREATE"), good.rindex(b"CREATE")
+    errors = 0
+    for place in range(first - 40, last + 60, 11):
+        if not good[place]:
+            continue
+        # 0xFF is never part of UTF-8.
+        path.write_bytes(good[:place] + b"\xff" + good[place + 1 :])
+        try:
+            sqlite.open(path).close()
+        except EngineError:
+            errors += 1
+    assert errors > 50

@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from tests.conformance.tables import TABLES, index
 from tests.waiting import HANG_SECONDS
 
 from .clocked import Json, create, described, opened, put
-from .faulty import Faults, fault, once
+from .faulty import Faults, failing, fault, once
 from .test_index_backfill import ADD, defined_only, filled, wait_until_active
 from .work import Steps
 
@@ -162,6 +163,19 @@ def test_a_write_counts_an_entry_that_the_filling_has_not_made_yet(tmp_path: Pat
         assert kept(engine) == counted(engine)
 
 
+@pytest.fixture(scope="module")
+def small_and_large(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Closed files with few and with many items, to be copied."""
+    folder = tmp_path_factory.mktemp("counts")
+    paths = []
+    for items in (1_000, 20_000):
+        paths.append(folder / f"{items}.db")
+        with opened(paths[-1]) as engine:
+            create(engine, types=TYPES, gsi=GSI)
+            fill_quickly(engine, items)
+    return paths
+
+
 @pytest.mark.parametrize(
     ("name", "work"),
     [
@@ -178,14 +192,11 @@ def test_a_write_counts_an_entry_that_the_filling_has_not_made_yet(tmp_path: Pat
     ],
 )
 def test_no_control_operation_reads_items(
-    name: str, work: Callable[[SqliteEngine], object], tmp_path: Path
+    name: str, work: Callable[[SqliteEngine], object], small_and_large: list[Path], tmp_path: Path
 ) -> None:
     taken = []
-    for items in (1_000, 20_000):
-        path = tmp_path / f"{items}.db"
-        with opened(path) as engine:
-            create(engine, types=TYPES, gsi=GSI)
-            fill_quickly(engine, items)
+    for filled_file in small_and_large:
+        path = Path(shutil.copy(filled_file, tmp_path))
         steps = Steps()
 
         def open_and_work(path: Path = path, steps: Steps = steps) -> None:
@@ -386,6 +397,39 @@ def test_a_group_that_is_interrupted_leaves_later_writes_counted(keys: list[str]
     with opened(path) as engine:
         recount.wait(engine, HANG_SECONDS)
         assert described(engine)["ItemCount"] == 2
+    assert sessions(path) == 0
+
+
+@pytest.mark.parametrize(("statement", "skip"), [("COMMIT", 2), ("RELEASE", 0)])
+def test_a_group_whose_counts_cannot_be_added_leaves_all_writes_counted(
+    statement: str, skip: int, tmp_path: Path
+) -> None:
+    faults = Faults()
+    path = tmp_path / "db"
+    # Each write has its own commit after this, and then the counts.
+    undo = once("INSERT", failing(sqlite3.SQLITE_FULL, undoes=True))
+    fail = once(statement, failing(sqlite3.SQLITE_FULL, undoes=True), skip=skip)
+
+    def fail_twice(connection: sqlite3.Connection, sql: str) -> None:
+        if statement == "COMMIT":
+            undo(connection, sql)
+        fail(connection, sql)
+
+    with SqliteEngine(str(path), durability="relaxed", connect=faults.connect) as engine:
+        create(engine)
+        faults.before = fail_twice
+        outcomes = engine.handle_together(
+            [PutItem(table="Things", item={"pk": {"S": key}}) for key in ("1", "2")]
+        )
+        assert [outcome.error for outcome in outcomes] == [None, None]
+        assert kept(engine) == counted(engine)
+        engine.pending_counts._due_at = 0.0
+        put(engine, "3")
+        assert kept(engine) == counted(engine)
+        assert in_file(path)[0].items == 3
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert described(engine)["ItemCount"] == 3
     assert sessions(path) == 0
 
 

@@ -55,6 +55,7 @@ def stored(path: Path) -> set[str]:
         ("each_process_is_present", 1),
         ("forks_in_a_fork", 4),
         ("too_few_descriptors", 2),
+        ("beside_c_code", 2),
     ],
 )
 def test_every_acknowledged_write_is_there_after_a_fork(program: str, writes: int, tmp_path: Path) -> None:

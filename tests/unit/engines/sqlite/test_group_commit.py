@@ -15,8 +15,9 @@ import pytest
 
 from solotable._protocol.decode.requests import decode_request
 from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.file.group_commit import _QueuedWrite
 from solotable.errors import ConditionFailed, EngineError, ReadOnly, StorageFull
-from tests.conformance.tables import table
+from tests.conformance.tables import index, table
 from tests.waiting import HANG_SECONDS, wait_until
 
 from .faulty import Faults, failing, fault, once
@@ -325,6 +326,27 @@ def test_a_group_meets_a_definition_that_another_process_has_changed(
     assert keys(engine) == {"known", "first", "a", "b", "c"}
 
 
+def test_the_next_leader_wakes_before_the_callers_of_a_commit(
+    engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = engine.database._group_commit
+    later = _QueuedWrite(lambda _: None, savepoint=False)
+    first = _QueuedWrite(lambda _: commits._queue.append(later), savepoint=False)
+    second = _QueuedWrite(lambda _: None, savepoint=False)
+    commits._queue.extend([first, second])
+    woken: list[_QueuedWrite] = []
+
+    def wake(write: _QueuedWrite) -> None:
+        woken.append(write)
+
+    monkeypatch.setattr(_QueuedWrite, "wake", wake)
+    commits._lead(first)
+    assert woken == [later, first, second]
+    assert first.done
+    assert second.done
+    commits._queue.clear()
+
+
 # Several writes of one caller ---------------------------------------------------------------------
 
 
@@ -343,6 +365,48 @@ def test_requests_together_are_one_commit_with_an_outcome_each(engine: SqliteEng
     assert isinstance(second.error, ConditionFailed)
     assert third.error is None
     assert faults.count("COMMIT") == 1
+
+
+def test_together_a_rejected_write_needs_no_savepoint(engine: SqliteEngine, faults: Faults) -> None:
+    new = [
+        request("PutItem", Item={"pk": {"S": key}}, ConditionExpression="attribute_not_exists(pk)")
+        for key in ("a", "a", "b")
+    ]
+    # The counts are not due: they are a savepoint.
+    engine.pending_counts._due_at = float("inf")
+    faults.statements.clear()
+    outcomes = engine.handle_together(new)
+    assert faults.count("COMMIT") == 1
+    assert faults.count("SAVEPOINT") == 0
+    assert [type(outcome.error) for outcome in outcomes] == [type(None), ConditionFailed, type(None)]
+    assert keys(engine) == {"a", "b"}
+
+
+def test_together_a_write_that_fails_after_a_change_is_undone_alone(
+    engine: SqliteEngine, faults: Faults
+) -> None:
+    engine.call("CreateTable", table("Indexed", "pk:S", types={"g": "S"}, gsi=[index("byg", "g")]))
+    entries = 0
+
+    def hook(connection: sqlite3.Connection, sql: str) -> None:
+        nonlocal entries
+        if sql.startswith("INSERT OR IGNORE INTO x"):
+            entries += 1
+            # The second of three writes, in the transaction of all and in its own.
+            if entries in (2, 4):
+                failing(sqlite3.SQLITE_FULL)(connection)
+
+    faults.before = hook
+    works = [
+        decode_request("PutItem", {"TableName": "Indexed", "Item": {"pk": {"S": key}, "g": {"S": "g"}}})
+        for key in "abc"
+    ]
+    outcomes = engine.handle_together(works)
+    assert [type(outcome.error) for outcome in outcomes] == [type(None), StorageFull, type(None)]
+    found = engine.call("Scan", {"TableName": "Indexed"})["Items"]
+    assert {item["pk"]["S"] for item in found} == {"a", "c"}
+    assert engine.call("Scan", {"TableName": "Indexed", "IndexName": "byg"})["Count"] == 2
+    assert engine.call("DescribeTable", {"TableName": "Indexed"})["Table"]["ItemCount"] == 2
 
 
 def test_together_a_failed_commit_is_everyones_and_an_undoing_is_tried_alone(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.maintenance import index_backfill
@@ -112,6 +113,19 @@ def test_an_unfinished_index_goes_on_at_the_next_describe_table(tmp_path: Path) 
         assert status(engine) == "CREATING"
         wait_until_active(engine)
         assert len(keys(engine, IndexName="byg")) == 698
+
+
+def test_an_engine_without_maintenance_leaves_an_unfinished_index_to_others(tmp_path: Path) -> None:
+    with opened(tmp_path / "db") as engine:
+        create(engine)
+        filled(engine)
+        defined_only(engine)
+    with sqlite.open(tmp_path / "db", maintenance=False) as reader:
+        assert index_backfill._running.get(reader) is None
+        # Nor does it count as an engine that may still fill it.
+        with opened(tmp_path / "db") as engine:
+            assert engine.presence.is_first or sys.platform != "linux"
+            wait_until_active(engine)
 
 
 def test_an_unfinished_index_goes_on_at_the_next_sweep() -> None:

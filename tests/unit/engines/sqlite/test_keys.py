@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._values import Item
-from solotable.engines.sqlite.items.keys import check_and_encode_key, check_key, encode_key
-from solotable.engines.sqlite.tables.catalog import KeyAttribute, Schema, Table
+from solotable._values import Item, canonical_number
+from solotable.engines.sqlite.items.keys import (
+    check_and_encode_key,
+    check_key,
+    decode_position,
+    encode_index_key,
+    encode_key,
+)
+from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Schema, Table
 from solotable.errors import ServiceError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.integers(240, 3000).map(
@@ -52,3 +59,33 @@ def test_a_key_lies_where_its_bytes_say(of: Table, key: Item) -> None:
 def test_texts_of_every_kind_are_found(text: str) -> None:
     key = {"pk": {"S": text}, "sk": {"S": text}}
     assert check_and_encode_key(TABLES[1], key) == plainly(TABLES[1], key)
+
+
+NUMBERS = st.integers(-(10**37), 10**37).map(lambda number: {"N": canonical_number(f"{number}e-20")})
+BINARIES = st.binary(min_size=1, max_size=9).map(lambda raw: {"B": b64encode(raw).decode()})
+TEXT_VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9).map(
+    lambda text: {"S": text}
+)
+
+
+@given(pk=TEXT_VALUES, sk=NUMBERS, of=TEXT_VALUES, at=BINARIES)
+def test_key_bytes_say_which_item_they_belong_to(pk: Any, sk: Any, of: Any, at: Any) -> None:
+    index = Index(
+        id=1,
+        name="by_of",
+        is_global=True,
+        schema=Schema(
+            partition=(KeyAttribute("of", "S"), KeyAttribute("at", "B")), sort=(KeyAttribute("sk", "N"),)
+        ),
+        projection="ALL",
+        projected=None,
+        status="ACTIVE",
+        position=(),
+    )
+    item = {"of": of, "at": at, "pk": pk, "sk": sk}
+    own = encode_key(TABLES[2].schema, item)
+    assert decode_position(TABLES[2], None, own) == {"pk": pk, "sk": sk}
+    entry = encode_index_key(index, item, own)
+    assert entry is not None
+    position = decode_position(TABLES[2], index, entry)
+    assert list(position.items()) == [("of", of), ("at", at), ("sk", sk), ("pk", pk)]

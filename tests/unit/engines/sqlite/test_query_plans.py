@@ -25,7 +25,7 @@ def plans(engine: SqliteEngine, operation: str, request: dict[str, Any]) -> list
         return [
             row[3]
             for statement in statements
-            if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE"))
+            if statement.lstrip().upper().startswith(("SELECT", "WITH", "UPDATE", "DELETE"))
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
             # A subquery is checked by its own steps.
             if row[3] not in _SUBQUERY
@@ -85,6 +85,13 @@ def test_one_item_is_found_by_its_key(engine: SqliteEngine, operation: str) -> N
     found = plans(engine, operation, {"TableName": "Indexed", "Key": {"pk": {"S": "p"}, "sk": {"S": "1"}}})
     assert found
     assert all(step.startswith("SEARCH") for step in found), found
+
+
+def test_a_batch_looks_up_each_key(engine: SqliteEngine) -> None:
+    keys = [{"pk": {"S": "p"}, "sk": {"S": str(number)}} for number in range(3)]
+    found = plans(engine, "BatchGetItem", {"RequestItems": {"Indexed": {"Keys": keys}}})
+    assert [step for step in found if "USING INDEX" in step]
+    assert not any(step.startswith("SCAN i") for step in found), found
 
 
 def test_a_segment_of_a_scan_reads_only_its_range(engine: SqliteEngine) -> None:

@@ -17,6 +17,8 @@ from solotable.errors import ConditionFailed, ServiceError
 
 ITEMS = 300
 LARGE = 6
+#: In the list of a large item.
+NUMBERS = 30_000
 
 
 @pytest.fixture(scope="module", params=["memory", "file"])
@@ -65,7 +67,7 @@ def _item(partition: str, number: int) -> dict[str, Any]:
 
 
 def _list() -> dict[str, Any]:
-    return {"l": {"L": [{"N": str(number)} for number in range(60_000)]}}
+    return {"l": {"L": [{"N": str(number)} for number in range(NUMBERS)]}}
 
 
 def _many(**members: Any) -> dict[str, Any]:
@@ -109,7 +111,7 @@ READS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("ExecuteStatement", {"Statement": "SELECT n FROM Things WHERE pk = 'many' AND n > 100"}),
 ]
-READS[6][1]["ExpressionAttributeValues"] = {":p": {"S": "large"}, ":n": {"N": "59999"}}
+READS[6][1]["ExpressionAttributeValues"] = {":p": {"S": "large"}, ":n": {"N": str(NUMBERS - 1)}}
 
 
 @pytest.mark.parametrize(("operation", "payload"), READS, ids=[str(place) for place in range(len(READS))])
@@ -165,7 +167,7 @@ def _update(place: str, **members: Any) -> Any:
             "Key": {"pk": {"S": "large"}, "sk": {"S": place}},
             "UpdateExpression": "SET n = n + :one",
             "ConditionExpression": "contains(l, :last)",
-            "ExpressionAttributeValues": {":one": {"N": "1"}, ":last": {"N": "59999"}},
+            "ExpressionAttributeValues": {":one": {"N": "1"}, ":last": {"N": str(NUMBERS - 1)}},
             **members,
         },
     )

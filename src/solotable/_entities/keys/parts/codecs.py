@@ -22,6 +22,8 @@ from solotable.errors import DataError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ODD = re.compile("[\x00-%\ud800-\udfff]")
+#: Finds the first character that a key does not contain as it is.
+has_odd_character = _ODD.search
 _ESCAPED = re.compile("%([01][0-9A-F]|2[0-5])")
 _ESCAPED_TEXT = re.compile("(?:[^\x00-%\ud800-\udfff]|%(?:[01][0-9A-F]|2[0-5]))*")
 _ESCAPES = {code: f"%{code:02X}" for code in range(0x26)}
@@ -126,7 +128,7 @@ class TextCodec(PartCodec):
     kind: ClassVar[str] = "text"
 
     def encode(self, value: Any) -> str:
-        if not isinstance(value, str):
+        if value.__class__ is not str and not isinstance(value, str):
             raise self.type_error(value, "str")
         if _ODD.search(value) is None:
             return str.__str__(value)  # a plain str, also for a member of a str Enum

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from solotable._protocol.operations import DESCRIBE_HEAT, HEAT_TARGET
 from solotable.engines.dynamodb.http.botocore_transport import BotocoreTransport
 from solotable.engines.dynamodb.http.exchange import Address, HttpSettings
 from solotable.engines.dynamodb.http.pool import BlockingPool
@@ -28,7 +29,8 @@ def build_transport(
     url: str = client.meta.endpoint_url
     model = client.meta.service_model
     prefix = model.metadata["targetPrefix"]
-    service = Service(endpoint_url=url, targets={name: f"{prefix}.{name}" for name in model.operation_names})
+    targets = {name: f"{prefix}.{name}" for name in model.operation_names}
+    service = Service(endpoint_url=url, targets=targets | {DESCRIBE_HEAT: HEAT_TARGET})
     signers = SignerSource(session, region=client.meta.region_name, host=host_header(url), key=key)
     pool = BlockingPool(resolve_address(url, session), settings)
     return HttpTransport(service, WireProtocol(service, signers), pool, fallback=BotocoreTransport(client))

@@ -42,17 +42,18 @@ class Signer:
         self._host = host
         self._signed = _PLAIN if key.token is None else _TEMPORARY
         self._token = "" if key.token is None else f"x-amz-security-token:{key.token}\n"
-        # The date and its signing key in one tuple, so that no lock is needed.
-        self._dated_key: tuple[str, bytes] = ("", b"")
+        # The second, its text and the signing key of its day in one tuple, so that no lock is needed.
+        self._latest: tuple[int, str, bytes] = (-1, "", b"")
 
     def headers(self, target: str, body: bytes, now: float) -> str:
         """Return the header lines of a signed request; `now` is in Unix seconds."""
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        second, moment, signing_key = self._latest
+        if second != int(now):
+            before, moment = moment[:8], time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+            if before != moment[:8]:
+                signing_key = self._signing_key(moment[:8])
+            self._latest = (int(now), moment, signing_key)
         day = moment[:8]
-        date, signing_key = self._dated_key
-        if date != day:
-            signing_key = self._signing_key(day)
-            self._dated_key = (day, signing_key)
         canonical = (
             f"POST\n/\n\ncontent-type:{_TYPE}\nhost:{self._host}\nx-amz-date:{moment}\n{self._token}"
             f"x-amz-target:{target}\n\n{self._signed}\n{sha256(body).hexdigest()}"

@@ -57,10 +57,12 @@ class AsyncConnection:
         try:
             step = next(steps)
             while True:
-                seconds = step if isinstance(step, float | int) else settings.read_seconds
                 try:
-                    async with asyncio.timeout(seconds):
-                        received = await self._perform(step)
+                    if isinstance(step, bytes):
+                        received = await self._send(step, settings.read_seconds)
+                    else:
+                        async with asyncio.timeout(step):
+                            received = await self._receive()
                 except OSError as fault:
                     step = steps.throw(fault)
                 else:
@@ -74,17 +76,25 @@ class AsyncConnection:
         with contextlib.suppress(OSError):
             self.socket.close()
 
-    async def _perform(self, step: bytes | float) -> bytes:
-        if self._tunnel is not None:
-            if isinstance(step, bytes):
-                await self._tunnel.send(self.socket, step)
+    async def _send(self, data: bytes, seconds: float) -> bytes:
+        """Send all bytes; at once if the socket takes them, which needs neither a timeout nor the loop."""
+        sent = 0
+        if self._tunnel is None:
+            with contextlib.suppress(BlockingIOError, InterruptedError):
+                sent = self.socket.send(data)
+            if sent == len(data):
                 return b""
+        async with asyncio.timeout(seconds):
+            if self._tunnel is not None:
+                await self._tunnel.send(self.socket, data)
+            else:
+                await asyncio.get_running_loop().sock_sendall(self.socket, data[sent:])
+        return b""
+
+    async def _receive(self) -> bytes:
+        if self._tunnel is not None:
             return await self._tunnel.receive(self.socket)
-        loop = asyncio.get_running_loop()
-        if isinstance(step, bytes):
-            await loop.sock_sendall(self.socket, step)
-            return b""
-        return await loop.sock_recv(self.socket, CHUNK)
+        return await asyncio.get_running_loop().sock_recv(self.socket, CHUNK)
 
 
 class TlsStream:

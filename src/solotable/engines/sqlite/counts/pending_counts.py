@@ -20,13 +20,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from solotable._protocol.engine import TooLong
-from solotable.engines.sqlite.file.connection import StaleDefinition
+from solotable.engines.sqlite.file.sqlite_errors import StaleDefinition
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import EngineError, ServiceError
 
@@ -97,11 +96,11 @@ class PendingCounts:
         """Run a writer in a transaction, and count its changes once that is committed."""
         of_call = self._thread.of_call
         if of_call is not None:
-            result = self._database.write(writer)
+            result = self._database.write(writer, savepoint=False)
             counts.merge(of_call, writer.deltas)
             return result
         if self._in_memory:
-            result = self._database.write(writer)
+            result = self._database.write(writer, savepoint=False)
             if writer.deltas:
                 self._remember(writer.deltas)
             return result
@@ -110,7 +109,7 @@ class PendingCounts:
         try:
             if time.monotonic() >= self._due_at:
                 return self._write_and_fold(writer)
-            result = self._database.write(writer)
+            result = self._database.write(writer, savepoint=False)
             if writer.deltas:
                 self._remember(writer.deltas)
             return result
@@ -166,7 +165,7 @@ class PendingCounts:
 
         def run(number: int) -> Any:
             if number == count:
-                return fold_all()
+                return self._database.write(fold_all)
             # A call that runs again has committed nothing before.
             self._thread.of_call = deltas[number] = {}
             try:
@@ -174,13 +173,15 @@ class PendingCounts:
             finally:
                 self._thread.of_call = None
 
-        def fold_all() -> None:
+        def fold_all(connection: sqlite3.Connection) -> None:
             nonlocal fold
             self._end(fold, committed=False)
+            fold = None
             own: CountDeltas = {}
             for each in deltas:
                 counts.merge(own, each)
-            fold = self._database.write(partial(self._fold, own=own))
+            # Not the result of the write, which may fail after this.
+            fold = self._fold(connection, own)
 
         folds = time.monotonic() >= self._due_at
         try:
@@ -194,7 +195,7 @@ class PendingCounts:
             if outcome.error is not None:
                 self._doubt(outcome.error)
             # A rejected call may have written before it was rejected.
-            if own and fold is None and isinstance(outcome.error, _REJECTIONS | None):
+            if own and not (fold and committed) and isinstance(outcome.error, _REJECTIONS | None):
                 self._remember(own)
         self._doubtful |= not committed
         return outcomes

@@ -1,4 +1,4 @@
-"""The connections to one SQLite file, and the errors of the file.
+"""The connections to one SQLite file.
 
 Writes run one at a time and return only once committed (`group_commit`). Each read has its own connection
 and never waits for a writer. No connection is open while the process forks (`forks`), and all connections
@@ -21,13 +21,14 @@ from weakref import WeakSet
 
 from solotable.engines.sqlite.tables import layout
 from solotable.engines.sqlite.tables.upgrade import upgrade
-from solotable.errors import Corrupt, EngineError, FileLocked, NotOurFile, ReadOnly, StorageFull
+from solotable.errors import Corrupt, EngineError, FileLocked, NotOurFile, ReadOnly
 
 from . import forks
 from .file_lock import FileLock
 from .group_commit import GroupCommit, Outcome
 from .identity import DatabaseFile
 from .read_connection import ReadContext, SharedReadContext
+from .sqlite_errors import describe, primary_code
 
 ResultT = TypeVar("ResultT")
 CallT = TypeVar("CallT")
@@ -55,13 +56,6 @@ _MOST_IDLE_READERS = 8
 #: A write-ahead log that grew during a long read is truncated to this size.
 _LARGEST_IDLE_WAL = 64 * 2**20
 _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
-_FULL = {sqlite3.SQLITE_FULL}
-_READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-class StaleDefinition(EngineError):
-    """A SQLite table is missing: its definition has changed. Read the definition again and retry."""
 
 
 class Database:
@@ -98,6 +92,8 @@ class Database:
         self._suspended = False
         self._shared_read = SharedReadContext(self, self._group_commit) if self.in_memory else None
         self.closed = False
+        #: Whether a commit has changed pages that readers have in their caches; the writer's cache has them.
+        self.readers_are_stale = False
         self.writer: sqlite3.Connection
         self._writer_lost = False
         lock_path = None if self.in_memory or read_only else f"{self.path}-lock"
@@ -115,11 +111,14 @@ class Database:
                 raise self.engine_error(fault) from fault
             raise
 
-    def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Run the action in a transaction and return its result once that is committed."""
+    def write(self, action: Callable[[sqlite3.Connection], ResultT], *, savepoint: bool = True) -> ResultT:
+        """Run the action in a transaction and return its result once that is committed.
+
+        `savepoint=False` saves two statements, see `GroupCommit.write`.
+        """
         if self.closed or self.read_only or os.getpid() != self.pid:
             self.check_writable()
-        return self._group_commit.write(action)
+        return self._group_commit.write(action, savepoint=savepoint)
 
     def write_alone(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction that no other write shares."""
@@ -153,9 +152,29 @@ class Database:
 
     def fetch_one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
         """Return the first row of one statement, or None; faster than `read` for the commonest request."""
-        if self._shared_read is not None:
-            with self._shared_read as shared:
-                return shared.execute(sql, parameters).fetchone()
+        if self.in_memory:
+            if self.closed or os.getpid() != self.pid:
+                self.check_usable()
+            try:
+                with self._group_commit.lock:
+                    return self.writer.execute(sql, parameters).fetchone()
+            except sqlite3.Error as error:
+                raise self.engine_error(error) from error
+        # A forked child must not use the connections of its parent; `acquire_reader` raises then.
+        if (
+            self.readers_are_stale
+            and os.getpid() == self.pid
+            and self._group_commit.lock.acquire(blocking=False)
+        ):
+            try:
+                # Within `run_together`, this thread has the lock and a transaction that is not committed.
+                if not (self.closed or self._writer_lost or self.writer.in_transaction):
+                    self.readers_are_stale = False
+                    return self.writer.execute(sql, parameters).fetchone()
+            except sqlite3.Error as error:
+                raise self.engine_error(error) from error
+            finally:
+                self._group_commit.lock.release()
         reader = self.acquire_reader()
         try:
             row = reader.execute(sql, parameters).fetchone()
@@ -356,7 +375,7 @@ class Database:
 
     def roll_back(self, fault: BaseException | None) -> None:
         """Roll back the open transaction; close a connection that cannot be trusted any more."""
-        trusted = not isinstance(fault, sqlite3.Error) or _code(fault) != sqlite3.SQLITE_IOERR
+        trusted = not isinstance(fault, sqlite3.Error) or primary_code(fault) != sqlite3.SQLITE_IOERR
         try:
             if self.writer.in_transaction:
                 self.writer.execute("ROLLBACK")
@@ -402,6 +421,12 @@ class Database:
             self._connections.add(connection)
         try:
             return self._configure(connection, reader=reader)
+        except UnicodeDecodeError as fault:
+            # Python decodes SQLite's message, which quotes a damaged name of the schema.
+            self._disconnect(connection)
+            raise Corrupt(
+                f"{self.path} is damaged: its schema has text that is not UTF-8. Restore a backup."
+            ) from fault
         except BaseException:
             self._disconnect(connection)
             raise
@@ -443,45 +468,9 @@ class Database:
         connection.execute("PRAGMA fullfsync = ON")
 
     def engine_error(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
-        """Return the EngineError for an error of SQLite; no other function maps them."""
-        code = _code(fault)
-        if code == sqlite3.SQLITE_IOERR and committing:
-            # The log may hold the whole transaction, and a recovery after a crash may find it there.
-            return EngineError(f"{self.path}: {fault}; it is not known whether the write was committed.")
-        # By the text alone: with many threads, SQLite has returned another code.
-        if str(fault).startswith("no such table"):
-            return StaleDefinition(f"{self.path}: {fault}")
-        if code in _FULL:
-            return StorageFull(f"{self.path}: no space left for the write; it was rolled back.")
-        if code in _READ_ONLY:
-            return ReadOnly(f"{self.path} cannot be written: {fault}.")
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return EngineError(f"{self.path} cannot be opened: {_no_descriptors() or fault}.")
-        if code == sqlite3.SQLITE_NOTADB:
-            return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
-        if code in _DAMAGED:
-            return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup.")
-        if code == sqlite3.SQLITE_BUSY:
-            return FileLocked(
-                f"{self.path}: another program has held SQLite's lock for over "
-                f"{self._lock_timeout_seconds:.0f} s. Nothing was written."
-            )
-        return EngineError(f"{self.path}: {fault}")
-
-
-def _no_descriptors() -> str | None:
-    """Return the system's error if this process cannot open any file; SQLite does not report it."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as fault:
-        return fault.strerror
-    return None
+        """Return the EngineError for an error of SQLite."""
+        return describe(fault, self.path, self._lock_timeout_seconds, committing=committing)
 
 
 def _seconds_left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
-
-
-def _code(fault: sqlite3.Error) -> int:
-    """Return SQLite's primary result code."""
-    return int(getattr(fault, "sqlite_errorcode", 0)) & 0xFF

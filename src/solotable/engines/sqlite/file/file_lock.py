@@ -28,7 +28,8 @@ _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
     import msvcrt
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Lock an open file, or return False if another process has it locked."""
         os.lseek(descriptor, 0, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -37,7 +38,7 @@ if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
         return True
 
     def _lock(descriptor: int) -> None:
-        while not _try_lock(descriptor):
+        while not try_lock(descriptor):
             time.sleep(0.01)
 
     def _unlock(descriptor: int) -> None:
@@ -46,7 +47,8 @@ if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Lock an open file, or return False if another process has it locked."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -82,7 +84,7 @@ class FileLock:
             if (
                 self._waiter is not None
                 or self._descriptor is None
-                or not _try_lock(self._descriptor)
+                or not try_lock(self._descriptor)
                 or time.monotonic() - self._checked > _RECHECK_SECONDS
             ):
                 self.acquire(self._timeout_seconds)
@@ -109,7 +111,7 @@ class FileLock:
             descriptor = self._open() if self._descriptor is None else self._descriptor
             try:
                 # The waiter of an abandoned wait is still in the kernel's queue, with this same descriptor.
-                if (self._waiter is not None and self._waiter.waiting) or not _try_lock(descriptor):
+                if (self._waiter is not None and self._waiter.waiting) or not try_lock(descriptor):
                     self._wait(descriptor, timeout_seconds)
                 if not self._was_removed():
                     return

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -27,6 +28,8 @@ from solotable.errors import EngineError
 _WAIT_SECONDS = 10.0
 #: How long it then waits for SQLite to close the files, which happens when the last cursor is gone.
 _CLOSE_SECONDS = 3.0
+#: How long it then waits for other threads to leave SQLite; threads that compute in C code delay it so long.
+_SETTLE_SECONDS = 0.25
 _POLL_SECONDS = 0.001
 #: The most files to remember; beyond that, closed ones are forgotten.
 _MOST_KNOWN = 1_000
@@ -143,6 +146,32 @@ def _before() -> None:
     files = {each.identity for each in suspended} - {None}
     if files:
         wait_until(lambda: not files & _open_files(), time.monotonic() + _CLOSE_SECONDS)
+    if suspended:
+        # A thread that closed a file may still hold the mutex of SQLite's allocator, and a child would wait
+        # for it for ever.
+        wait_until(lambda: not is_another_thread_running(), time.monotonic() + _SETTLE_SECONDS)
+
+
+def is_another_thread_running() -> bool:
+    """Return whether another thread runs C code; the caller has the GIL, so none runs Python.
+
+    Without /proc, as on macOS, it is False.
+    """
+    own = str(threading.get_native_id())
+    try:
+        threads = os.listdir("/proc/self/task")  # noqa: PTH208 - the names are numbers, not paths
+    except OSError:
+        return False
+    return any(_thread_state(each) == "R" for each in threads if each != own)
+
+
+def _thread_state(thread: str) -> str:
+    try:
+        fields = Path(f"/proc/self/task/{thread}/stat").read_bytes()
+        # The name of a thread is in parentheses, and may contain some.
+        return fields.rpartition(b")")[2].split()[0].decode()
+    except (OSError, IndexError):
+        return ""  # the thread has ended
 
 
 def _open_files() -> set[Identity]:

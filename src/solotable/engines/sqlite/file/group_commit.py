@@ -2,8 +2,9 @@
 
 A write that finds no commit in progress commits at once. Writes that arrive during a commit wait in a queue,
 and the first of them then commits for all. So the slower the disk and the more the callers, the fewer fsyncs
-each caller pays for. A write that fails is rolled back alone. No write is acknowledged before COMMIT has
-returned, and no write is repeated once COMMIT has begun.
+each caller pays for. A write that fails is undone alone: most fail before they change anything, and a write
+that may not is a savepoint. No write is acknowledged before COMMIT has returned, and no write is repeated
+once COMMIT has begun.
 """
 
 from __future__ import annotations
@@ -56,11 +57,12 @@ class Outcome:
 
 
 class _QueuedWrite(Outcome):
-    __slots__ = ("_wakeup", "action")
+    __slots__ = ("_wakeup", "action", "savepoint")
 
-    def __init__(self, action: Action) -> None:
+    def __init__(self, action: Action, *, savepoint: bool) -> None:
         super().__init__()
         self.action = action
+        self.savepoint = savepoint
         #: Held until the write is done, or is the next to commit.
         self._wakeup = threading.Lock()
         self._wakeup.acquire()
@@ -101,12 +103,16 @@ class GroupCommit:
         """How many writes wait for others, in the queue or in the same transaction."""
         return len(self._queue) + self._group_members
 
-    def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Run the action in a transaction; return its result once that is committed."""
+    def write(self, action: Callable[[sqlite3.Connection], ResultT], *, savepoint: bool = True) -> ResultT:
+        """Run the action in a transaction; return its result once that is committed.
+
+        Without a savepoint, an action that fails after a change runs again, in its own transaction. It must
+        not change the schema.
+        """
         if self._owner is not None and self._owner == get_ident():
-            return cast(ResultT, _run_in_savepoint(self._database, action))
+            return cast(ResultT, _run_in_group(self._database, action, savepoint))
         if self._queues and (self._busy or self._queue):
-            return cast(ResultT, self._write_in_turn(_QueuedWrite(action)))
+            return cast(ResultT, self._write_in_turn(_QueuedWrite(action, savepoint=savepoint)))
         return self.write_alone(action)
 
     def write_alone(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
@@ -162,14 +168,20 @@ class GroupCommit:
 
     def _lead(self, own: _QueuedWrite) -> None:
         """Commit the queued writes, unless another thread has committed this one."""
-        with self.lock:
-            self._busy = True
-            try:
-                if not own.done:
-                    self._commit_next(own)
-            finally:
-                self._busy = False
-                self._wake_next()
+        group: list[_QueuedWrite] = []
+        try:
+            with self.lock:
+                self._busy = True
+                try:
+                    if not own.done:
+                        self._commit_next(own, group)
+                finally:
+                    self._busy = False
+                    self._wake_next()
+        finally:
+            # After the next leader: the callers of this group run while that one waits for the disk.
+            for write in group:
+                write.wake()
 
     def _wake_next(self) -> None:
         # Another thread may take the last one out of the queue.
@@ -183,9 +195,8 @@ class GroupCommit:
         # It may have been the next to commit.
         self._wake_next()
 
-    def _commit_next(self, own: _QueuedWrite) -> None:
-        """Commit the writes in the queue; each has an outcome then, or is queued again."""
-        group: list[_QueuedWrite] = []
+    def _commit_next(self, own: _QueuedWrite, group: list[_QueuedWrite]) -> None:
+        """Commit the writes in the queue, as `group`; each has an outcome then, or is queued again."""
         self._in_doubt = False
         try:
             while self._queue and len(group) < _LARGEST_GROUP:
@@ -195,15 +206,12 @@ class GroupCommit:
                 self._commit_group(group)
             else:
                 # The queue is empty if an interruption hit a leader that had just taken this write out.
-                group = group or [own]
-                self._commit_one(group[0])
+                self._commit_one(group[0] if group else own)
         finally:
             self._group_members = 0
             left = [write for write in group if not write.done and write is not own]
             if left:
                 self._requeue_or_fail(left)
-            for write in group:
-                write.wake()
 
     def _requeue_or_fail(self, writes: list[_QueuedWrite]) -> None:
         """Leave the writes of other callers, after an interruption, to the next leader."""
@@ -224,7 +232,7 @@ class GroupCommit:
 
         def run_all(_: sqlite3.Connection) -> None:
             for write, outcome in zip(group, outcomes, strict=True):
-                _run(outcome, _run_in_savepoint, database, write.action)
+                _run(outcome, _run_in_group, database, write.action, write.savepoint)
 
         try:
             self._transaction(run_all)
@@ -263,6 +271,7 @@ class GroupCommit:
             result = run(writer)
             self._in_doubt = True
             writer.execute("COMMIT")
+            database.readers_are_stale = True
         except sqlite3.Error as fault:
             error = database.engine_error(fault, committing=self._in_doubt)
             database.roll_back(fault)
@@ -274,6 +283,23 @@ class GroupCommit:
             database.roll_back(None)
             raise
         return result
+
+
+def _run_in_group(database: Database, action: Action, savepoint: bool) -> Any:
+    """Run one write of several in the open transaction; one that fails has changed nothing in it."""
+    if savepoint:
+        return _run_in_savepoint(database, action)
+    writer = database.writer
+    changes = writer.total_changes
+    try:
+        return action(writer)
+    except Exception as error:
+        # An interruption rolls back the whole transaction.
+        if not writer.in_transaction or writer.total_changes != changes:
+            raise _TransactionLost from error
+        if isinstance(error, sqlite3.Error):
+            raise database.engine_error(error) from error
+        raise
 
 
 def _run_in_savepoint(database: Database, action: Action) -> Any:

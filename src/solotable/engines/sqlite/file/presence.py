@@ -36,12 +36,13 @@ class PresenceLock:
 
     __slots__ = ("__weakref__", "_descriptor", "_path", "is_first")
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, takes_part: bool = True) -> None:
+        """Take the lock, unless this engine leaves repairs to others and does not count for them."""
         self._path = f"{database.path}-lock"
         self._descriptor: int | None = None
         #: Whether no other engine had the file open, in this process or another.
         self.is_first = False
-        if sys.platform == "linux" and not (database.in_memory or database.read_only):
+        if sys.platform == "linux" and takes_part and not (database.in_memory or database.read_only):
             _present.add(self)
             self._open()
             self.is_first = self._try_lock(exclusively=True) is True

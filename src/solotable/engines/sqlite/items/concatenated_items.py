@@ -7,20 +7,10 @@ not checked: only a disk can damage a row.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 
 from solotable.engines.sqlite.tables.catalog import Index, Table
 
 from .storage import range_sql
-
-
-@dataclass(slots=True)
-class ConcatenatedItems:
-    """The number of consecutive items, their total size, and their JSON separated by commas."""
-
-    count: int
-    size: int
-    raw: bytes
 
 
 def read_concatenated_items(
@@ -28,42 +18,40 @@ def read_concatenated_items(
     table: Table,
     index: Index | None,
     *,
-    bounds: tuple[bytes, bytes],
+    bounds: tuple[bytearray, bytearray],
     forward: bool,
     limit: int,
-) -> ConcatenatedItems:
-    """Return the first items whose key in the table or index is within the bounds, in order."""
+) -> tuple[int, int, bytes]:
+    """Return the first items whose key in the table or index is within the bounds, in order.
+
+    The result is their number, their total size, and their JSON separated by commas.
+    """
     sql = table.statement(concatenation_sql, index, forward=forward)
     count, size, raw = connection.execute(sql, (*bounds, limit)).fetchone()
-    return ConcatenatedItems(count, size or 0, raw or b"")
+    return count, size or 0, raw or b""
 
 
-def read_last_item(
+def read_last_key(
     connection: sqlite3.Connection,
     table: Table,
     index: Index | None,
     *,
-    bounds: tuple[bytes, bytes],
+    bounds: tuple[bytearray, bytearray],
     forward: bool,
     count: int,
-) -> tuple[bytes, bytes]:
-    """Return the last of the first `count` items, and its key in the table or index."""
-    sql = table.statement(last_item_sql, index, forward=forward)
-    raw, position = connection.execute(sql, (*bounds, count - 1)).fetchone()
-    return raw, position
+) -> bytes:
+    """Return the key, in the table or index, of the last of the first `count` items."""
+    sql = table.statement(last_key_sql, index, forward=forward)
+    (position,) = connection.execute(sql, (*bounds, count - 1)).fetchone()
+    found: bytes = position
+    return found
 
 
-def last_item_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement of `read_last_item`, which does not look up the items before the last."""
+def last_key_sql(table: Table, index: Index | None, *, forward: bool) -> str:
+    """Return the statement of `read_last_key`, which reads keys alone: an aggregate of them takes longer."""
     order = "ASC" if forward else "DESC"
     source = table.items if index is None else f"x{index.id}"
-    behind = f"FROM {source} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
-    if index is None:
-        return f"SELECT item, key {behind}"
-    return (
-        f"SELECT i.item, x.key FROM (SELECT key, row {behind}) AS x LEFT JOIN {table.items} AS i "
-        "ON i.id = x.row"
-    )
+    return f"SELECT key FROM {source} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
 
 
 def concatenation_sql(table: Table, index: Index | None, *, forward: bool) -> str:

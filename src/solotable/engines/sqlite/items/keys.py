@@ -7,13 +7,14 @@ of a parallel Scan is a range. In an index, the item's own key follows, which ma
 
 from __future__ import annotations
 
-from solotable._values import AttributeValue, Item, kind_of, ordered_bytes, value_size
+from solotable._values import AttributeValue, Item, kind_of, ordered_bytes, read_ordered, value_size
 from solotable._values.checksum import crc32
 from solotable._values.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Schema, Table
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 HASHES = 1 << 32
+_HASH_BYTES = 4
 #: Sorts after every key: longer than the longest sequence of 0xFF at the start of a key.
 BEYOND = b"\xff" * (4 + LONGEST_PARTITION_KEY + 1)
 #: Contents of up to this many characters are valid in any key: a character takes at most four bytes.
@@ -42,8 +43,26 @@ def encode_key(schema: Schema, item: Item) -> bytes:
     return result
 
 
+def decode_position(table: Table, index: Index | None, raw: bytes) -> Item:
+    """Return the attributes of a LastEvaluatedKey from key bytes in the table or index."""
+    if index is None:
+        return _decode_attributes(table.schema, raw, 0)[0]
+    position, end = _decode_attributes(index.schema, raw, 0)
+    return position | _decode_attributes(table.schema, raw, end)[0]
+
+
+def _decode_attributes(schema: Schema, raw: bytes, start: int) -> tuple[Item, int]:
+    """Return the attributes of a key that starts at an offset, and the offset after the key."""
+    found: Item = {}
+    start += _HASH_BYTES
+    for part in schema.attributes:
+        content, start = read_ordered(part.kind, raw, start)
+        found[part.name] = {part.kind: content}
+    return found, start
+
+
 def encode_index_key(index: Index, item: Item, own: bytes) -> bytes | None:
-    """Return the item's key in the index; None when it lacks a key attribute, so has no entry."""
+    """Return the item's key in the index; None without a valid one: it has no entry."""
     raw = _encode_short_texts(index.schema.text_names, item)
     if raw is not None:
         return raw + own
@@ -65,9 +84,21 @@ def _encode_short_texts(names: tuple[str, ...], item: Item) -> bytes | None:
 
 
 def has_index_key(index: Index, item: Item) -> bool:
-    """Say whether an item has every key attribute of the index."""
-    for part in index.schema.attributes:  # noqa: SIM110 - runs in every write; a generator is slow
-        if part.kind not in item.get(part.name, ()):
+    """Say whether an item has every key attribute of the index, with a valid type and length.
+
+    Writes reject an invalid one. An item that is older than the index may have it.
+    """
+    return _has_valid_attributes(
+        index.schema.partition, item, LONGEST_PARTITION_KEY
+    ) and _has_valid_attributes(index.schema.sort, item, LONGEST_SORT_KEY)
+
+
+def _has_valid_attributes(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
+    for attribute in attributes:
+        value = item.get(attribute.name)
+        if value is None or not value.get(attribute.kind):
+            return False
+        if attribute.kind != "N" and value_size(value) > longest:
             return False
     return True
 

@@ -12,13 +12,14 @@ from collections.abc import Callable, Generator
 from typing import Any
 from zlib import adler32
 
-from solotable._protocol.capacity import CapacityMeter, write_units
 from solotable._protocol.decode.large_items import decode_item_in_steps
 from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import dumps, loads
-from solotable._values import Item, item_size
+from solotable._values import AttributeValue, Item
 from solotable._values.checksum import crc32
 from solotable.engines.sqlite.counts.counts import CountDeltas, CountOwner
+from solotable.engines.sqlite.heat.charges import charge_entry, charge_unmoved
+from solotable.engines.sqlite.heat.recorder import HeatRecord
 from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.engines.sqlite.tables.windows import next_change_micros
 from solotable.errors import Corrupt
@@ -54,14 +55,61 @@ class StoredItem:
             self._item = loads(self.raw)
         return self._item
 
+    def has(self, name: str, value: AttributeValue | None) -> bool:
+        """Say whether the item has this value of an attribute, or lacks the attribute if it is None.
+
+        Most puts leave index keys as they are: this finds out without decoding the whole item.
+        """
+        if self._item is not None:
+            return self._item.get(name) == value
+        if value is None:
+            if dumps(name) + b":" not in self.raw:
+                return True
+        else:
+            member = dumps({name: value})[1:-1]
+            at = self.raw.rfind(b"," + member) + 1
+            rest = self.raw[at + len(member) :]
+            # What follows a member of an inner map has the closing brackets of the outer ones too.
+            if at and (rest == b"}" or (len(rest) < len(self.raw) // 2 and _is_object(b"{" + rest[1:]))):
+                return True
+        return self.item.get(name) == value
+
     def decode(self, pause: Pause) -> None:
         """Decode the item in steps."""
         self._item = decode_item_in_steps(self.raw, pause)
 
 
+def _is_object(raw: bytes) -> bool:
+    try:
+        loads(raw)
+    except ValueError:
+        return False
+    return True
+
+
 def find(connection: sqlite3.Connection, table: Table, key: bytes) -> StoredItem | None:
     """Return the row of this key, or None."""
     return decode_row(table, key, connection.execute(table.select_sql, (key,)).fetchone())
+
+
+def find_many(connection: sqlite3.Connection, table: Table, keys: list[bytes]) -> dict[bytes, StoredItem]:
+    """Return the rows of these keys, of those that exist, with one statement."""
+    # Keys that no item has fill up to a power of two, so that few different statements are prepared.
+    count = 1 << (len(keys) - 1).bit_length()
+    # A bytearray, as in GetItem: sqlite3 binds it faster than bytes.
+    parameters = [*map(bytearray, keys), *[bytearray()] * (count - len(keys))]
+    found: dict[bytes, StoredItem] = {}
+    try:
+        for row_id, size, crc, raw, key in connection.execute(
+            table.select_many_sql(count), parameters
+        ).fetchall():
+            if crc32(raw, crc32(key)) != crc or size.__class__ is not int:
+                raise _corrupt(table)
+            found[key] = StoredItem(row_id, size, raw)
+    except TypeError:
+        # A damaged header makes SQLite read bytes as another type.
+        raise _corrupt(table) from None
+    return found
 
 
 def decode_row(table: Table, key: bytes, found: tuple[int, int, int, bytes] | None) -> StoredItem | None:
@@ -90,7 +138,9 @@ def read_chunks(
 ) -> Generator[list[RangeRow], None, None]:
     """Yield chunks of the rows whose key in the table or index is in [low, high), in order."""
     cursor = connection.execute(
-        table.statement(rows_sql, index, forward=forward), (low, high, -1 if limit is None else limit)
+        table.statement(rows_sql, index, forward=forward),
+        # A bytearray, as in GetItem: sqlite3 binds it faster than bytes.
+        (bytearray(low), bytearray(high), -1 if limit is None else limit),
     )
     follow = _check_item_rows if index is None else _check_entry_rows
     count = FIRST_CHUNK
@@ -203,22 +253,40 @@ class Writer:
     what the action changes in the counts of tables and indexes.
     """
 
-    __slots__ = ("_action", "_by_service", "_change_micros", "_clock", "_now_micros", "connection", "deltas")
+    __slots__ = (
+        "_action",
+        "_by_service",
+        "_change_micros",
+        "_clock",
+        "_now_micros",
+        "charges",
+        "connection",
+        "deltas",
+    )
 
     connection: sqlite3.Connection
     deltas: CountDeltas
 
     def __init__(
-        self, action: Callable[[Writer], Any], clock: Callable[[], float], *, by_service: bool = False
+        self,
+        action: Callable[[Writer], Any],
+        clock: Callable[[], float],
+        *,
+        by_service: bool = False,
+        charges: list[HeatRecord] | None = None,
     ) -> None:
         self._action = action
         self._clock = clock
         self._by_service = by_service
+        #: The units that the action consumes; None if they are not counted.
+        self.charges = charges
 
     def __call__(self, connection: sqlite3.Connection) -> Any:
         self.connection = connection
         # A write may run again, after a transaction that was rolled back.
         self.deltas = {}
+        if self.charges:
+            self.charges.clear()
         self._now_micros: int | None = None
         self._change_micros: int | None = None
         return self._action(self)
@@ -324,15 +392,18 @@ class Writer:
         new: Item | None,
         size: int,
     ) -> None:
+        charges = self.charges
         for index in table.indexes:
             if (
                 old is not None
                 and new is not None
                 and index.status == "ACTIVE"
-                and _has_same_index_key(index, old.item, new)
+                and _has_same_index_key(table, index, old, new)
             ):
                 if size != old.size or index.projected is not None:
                     self._count_growth(table, index, old, new, size)
+                if charges is not None:
+                    charge_unmoved(charges, table, index, old, new, size)
                 continue
             before = None if old is None else encode_index_key(index, old.item, key)
             after = None if new is None else encode_index_key(index, new, key)
@@ -341,7 +412,11 @@ class Writer:
                 removed = self.connection.execute(index.delete_sql, (before,)).rowcount
                 if removed:
                     self._count(table.count_owner(index.id), -1, -index.size(old.item, old.size))
+                if charges is not None:
+                    charge_entry(charges, table, index, old.item, old.size)
             if new is not None and after is not None:
+                if charges is not None:
+                    charge_entry(charges, table, index, new, size)
                 if add_entry(self.connection, index, after, key, row_id):
                     self._count(table.count_owner(index.id), 1, index.size(new, size))
                 elif old is not None:
@@ -349,7 +424,7 @@ class Writer:
 
     def _count_growth(self, table: Table, index: Index, old: StoredItem, new: Item, size: int) -> None:
         """Count the growth of an item whose index entry does not move."""
-        growth = index.growth(old.item, new, size - old.size)
+        growth = size - old.size if index.projected is None else index.growth(old.item, new)
         # Items without an index key attribute have no entry.
         if growth and has_index_key(index, new):
             self._count(table.count_owner(index.id), 0, growth)
@@ -377,47 +452,10 @@ def _is_same(old: StoredItem, raw: bytes, new: Item) -> bool:
     return len(raw) == len(old.raw) and (adler32(raw) ^ adler32(old.raw)) & 0xFFFF == 0 and old.item == new
 
 
-def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
-    """Say whether two items have the same key in an index."""
+def _has_same_index_key(table: Table, index: Index, old: StoredItem, new: Item) -> bool:
+    """Say whether a stored item and a new one with the same key have the same key in an index."""
+    own = table.schema.names
     for name in index.schema.names:  # noqa: SIM110 - runs in every write; a generator is slow
-        if one.get(name) != other.get(name):
+        if name not in own and not old.has(name, new.get(name)):
             return False
     return True
-
-
-def meter_write(
-    meter: CapacityMeter,
-    table: Table,
-    old: StoredItem | None,
-    new: Item | None,
-    size: int,
-    *,
-    transactional: bool = False,
-) -> None:
-    """Count the capacity of a write: the larger of both items, and every index entry that changes."""
-    before = 0 if old is None else old.size
-    meter.table(write_units(max(before, size), transactional))
-    for index in table.indexes:
-        units = _index_units(table, index, None if old is None else old.item, new, transactional)
-        if units:
-            (meter.index if index.is_global else meter.local)(index.name, units)
-
-
-def _index_units(
-    table: Table, index: Index, old: Item | None, new: Item | None, transactional: bool
-) -> float:
-    before = None if old is None else encode_index_key(index, old, b"")
-    after = None if new is None else encode_index_key(index, new, b"")
-    projected_before = index.project(old) if old is not None and before is not None else None
-    projected_after = index.project(new) if new is not None and after is not None else None
-    if before is not None and before == after:
-        if projected_before == projected_after:
-            return 0.0
-        largest = max(item_size(projected_before or {}), item_size(projected_after or {}))
-        return write_units(largest, transactional)
-    # DynamoDB: a changed index key costs the removal of one entry and the insertion of another.
-    return sum(
-        write_units(item_size(entry), transactional)
-        for entry in (projected_before, projected_after)
-        if entry is not None
-    )

@@ -19,8 +19,6 @@ from solotable.engines.sqlite.tables import catalog
 from solotable.engines.sqlite.tables import layout as ddl
 from solotable.errors import EngineError
 
-from .index_backfill import has_valid_index_key
-
 #: The versions that fixed the WAL-reset bug, by branch.
 _FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 #: The fewest free bytes for which `examine` advises `compact`.
@@ -136,11 +134,11 @@ def _items(connection: sqlite3.Connection, found: Checkup, progress: Callable[[i
 
 
 def _has_entry(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
-    if not has_valid_index_key(index, item):
-        return True
     entry = encode_index_key(index, item, key)
+    if entry is None:
+        return True
     row = connection.execute(f"SELECT crc FROM x{index.id} WHERE key = ?", (entry,)).fetchone()
-    return row is not None and entry is not None and is_entry_sound(entry, key, row[0])
+    return row is not None and is_entry_sound(entry, key, row[0])
 
 
 def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:

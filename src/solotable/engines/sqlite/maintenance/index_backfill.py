@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from solotable._protocol.json_codec import dumps, loads
-from solotable._values import Item, value_size
-from solotable._values.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.engines.sqlite.counts import counts
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index
 from solotable.engines.sqlite.items.keys import encode_index_key
 from solotable.engines.sqlite.items.storage import add_entry, is_row_sound
 from solotable.engines.sqlite.tables import catalog
-from solotable.engines.sqlite.tables.catalog import ExpiryIndex, Index, KeyAttribute, Table
+from solotable.engines.sqlite.tables.catalog import ExpiryIndex, Index, Table
 from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import Corrupt, EngineError, TableNotFound
 from solotable.fork_safe import new_lock
@@ -197,9 +195,8 @@ def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, row
             )
         item = loads(raw)
         # A write may have added and counted the same entry since the index was defined.
-        if has_valid_index_key(index, item) and add_entry(
-            connection, index, encode_index_key(index, item, key) or b"", key, row_id
-        ):
+        entry = encode_index_key(index, item, key)
+        if entry is not None and add_entry(connection, index, entry, key, row_id):
             items += 1
             added += index.size(item, size)
     counts.add(connection, {(table.id, table.generation, index.id): [items, added]})
@@ -226,20 +223,3 @@ def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> No
     if definition.get("TimeToLive", {}).get("Id") == index_id:
         del definition["TimeToLive"]["Status"]
     catalog.replace(connection, table, definition)
-
-
-def has_valid_index_key(index: Index, item: Item) -> bool:
-    """Return whether an item has every key attribute of the index, with a valid type and length."""
-    return _has_valid_attributes(
-        index.schema.partition, item, LONGEST_PARTITION_KEY
-    ) and _has_valid_attributes(index.schema.sort, item, LONGEST_SORT_KEY)
-
-
-def _has_valid_attributes(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
-    for attribute in attributes:
-        value = item.get(attribute.name)
-        if value is None or not value.get(attribute.kind):
-            return False
-        if attribute.kind != "N" and value_size(value) > longest:
-            return False
-    return True

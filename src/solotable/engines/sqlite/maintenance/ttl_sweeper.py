@@ -35,7 +35,7 @@ def sweep(engine: SqliteEngine) -> int:
             removed += _sweep_table(engine, name)
     _advance_streams(engine)
     backups.expire(engine, definitions)
-    change_pruning.prune(engine, [definition for _, definition in definitions])
+    change_pruning.prune(engine)
     _trim_rest(engine)
     # Without this, other processes would see the last counts of an idle engine only after it closes.
     engine.pending_counts.flush()

@@ -45,6 +45,19 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     @cached_property
+    def single_partition(self) -> tuple[str, str] | None:
+        """The name and type of the partition key; None if it has several attributes."""
+        return (self.partition[0].name, self.partition[0].kind) if len(self.partition) == 1 else None
+
+    def partition_content(self, item: Item) -> str | tuple[str, ...]:
+        """Return the content of an item's partition key; a tuple if it has several attributes."""
+        single = self.single_partition
+        if single is not None:
+            content: str = item[single[0]][single[1]]
+            return content
+        return tuple(item[part.name][part.kind] for part in self.partition)
+
+    @cached_property
     def text_names(self) -> tuple[str, ...]:
         """The names if all key attributes have type S and the partition key is one attribute; otherwise "
         "empty."""
@@ -86,11 +99,9 @@ class Index:
         """Return the size of an item's projection; `whole` is the size of the item."""
         return whole if self.projected is None else item_size(self.project(item))
 
-    def growth(self, old: Item, new: Item, whole: int) -> int:
-        """Return the growth in bytes of an entry with an unchanged key; `whole` is the growth of the item."""
-        if self.projected is None:
-            return whole
-        return 0 if self.projection == "KEYS_ONLY" else growth(self.projected, old, new)
+    def growth(self, old: Item, new: Item) -> int:
+        """Return the growth in bytes of an entry with an unchanged key, in an index with `projected`."""
+        return 0 if self.projection == "KEYS_ONLY" else growth(self.projected or (), old, new)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +193,14 @@ class Table:
     def select_sql(self) -> str:
         return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
 
+    def select_many_sql(self, count: int) -> str:
+        """Return the statement that reads the items of `count` keys."""
+        # Faster than IN, which sorts the keys first. CROSS JOIN makes SQLite look up each key.
+        return (
+            f"WITH k (key) AS (VALUES (?){', (?)' * (count - 1)}) "
+            f"SELECT i.id, i.size, i.crc, i.item, k.key FROM k CROSS JOIN {self.items} AS i ON i.key = k.key"
+        )
+
     @cached_property
     def insert_sql(self) -> str:
         return f"INSERT INTO {self.items} (key, size, crc, item) VALUES (?, ?, ?, ?)"
@@ -263,9 +282,12 @@ class Catalog:
 
     def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
         """Read the definition of a table from the file."""
-        row = connection.execute(
-            "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
-        ).fetchone()
+        row = _find_row(connection, name)
+        if row is None and _is_listed(connection, name):
+            # Another process has just created the table, or the index of the names is damaged.
+            row = _find_row(connection, name)
+            if row is None:
+                raise Corrupt(f"The catalog lists table {name}, and does not find it by its name.")
         if row is None:
             self.tables.pop(name, None)
             return None
@@ -275,6 +297,34 @@ class Catalog:
         if table.is_ready:
             self.tables[name] = table
         return table
+
+
+def _find_row(connection: sqlite3.Connection, name: str) -> tuple[Any, ...] | None:
+    found: tuple[Any, ...] | None = connection.execute(
+        "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
+    ).fetchone()
+    return found
+
+
+def _is_listed(connection: sqlite3.Connection, name: str) -> bool:
+    """Say whether a row of the catalog has a name; raise Corrupt if a row is damaged or missing.
+
+    A table with a damaged name would seem to be missing, and another one could be created in its place.
+    """
+    try:
+        rows = connection.execute("SELECT name, definition, crc FROM catalog NOT INDEXED").fetchall()
+        (hidden,) = connection.execute(
+            "SELECT (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 't[0-9]*_[0-9]*') "
+            "- (SELECT count(*) FROM catalog NOT INDEXED)"
+        ).fetchone()
+    except sqlite3.OperationalError as error:
+        # A damaged name is not UTF-8.
+        raise Corrupt(f"The catalog of tables is damaged: {error}.") from error
+    for each, text, crc in rows:
+        check_definition(each, text, crc)
+    if hidden:
+        raise Corrupt("The catalog lacks a table whose items are in the file.")
+    return any(each == name for each, _, _ in rows)
 
 
 def list_names(
@@ -369,9 +419,9 @@ def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[
         layout.create_expiry(connection, setting["Id"])
 
 
-def check_definition(name: str, text: object, crc: object) -> None:
+def check_definition(name: object, text: object, crc: object) -> None:
     """Raise Corrupt if a definition does not match its checksum."""
-    if not isinstance(text, str) or _checksum(name, text) != crc:
+    if not isinstance(name, str) or not isinstance(text, str) or _checksum(name, text) != crc:
         raise Corrupt(f"The definition of table {name} does not match its checksum.")
 
 

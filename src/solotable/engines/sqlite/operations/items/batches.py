@@ -22,12 +22,19 @@ from solotable._protocol.requests import (
 )
 from solotable._values import Item
 from solotable._values.limits import LARGEST_BATCH_REPLY
-from solotable.engines.sqlite.items.keys import check_key, encode_key
-from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row, find, meter_write
+from solotable.engines.sqlite.items.keys import check_and_encode_key, check_key
+from solotable.engines.sqlite.items.storage import (
+    FIRST_CHUNK,
+    StoredItem,
+    Writer,
+    find_many,
+    next_chunk,
+)
+from solotable.engines.sqlite.items.write_capacity import meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import invalid
 
-from .get_item import check_key_paths, project_row
+from .get_item import check_key_paths, project_row, record_read
 from .writes import ItemWrite, check_item_size, check_write, collection_metrics, prepare, store
 
 if TYPE_CHECKING:
@@ -47,13 +54,12 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
     unprocessed: dict[str, Any] = {}
     meters: list[CapacityMeter] = []
     bytes_left = LARGEST_BATCH_REPLY
-    with _open_finder(engine) as look_up:
+    with _open_finder(engine) as find:
         for part, table, keys in plan:
             found = responses.setdefault(part.table, [])
             meter = CapacityMeter(part.table)
             meters.append(meter)
-            for position, key in enumerate(keys):
-                row = look_up(table, key)
+            for position, row in enumerate(_read_rows(engine, find, table, keys)):
                 size = 0 if row is None else row.size
                 if size > bytes_left:
                     left: list[Item] = list(part.keys[position:])
@@ -62,28 +68,50 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
                     break
                 bytes_left -= size
                 # DynamoDB: each item is rounded up separately; a missing one costs the minimum.
-                meter.table(read_units(size, part.consistent))
+                units = read_units(size, part.consistent)
+                meter.table(units)
+                record_read(engine, table, part.keys[position], units)
                 item = project_row(engine, row, part.projection)
                 if item is not None:
                     found.append(item)
-                    engine.pause(size)
     return BatchGot(responses=responses, unprocessed=unprocessed, capacity=reports(meters, request.capacity))
 
 
+#: Finds the rows of several keys of a table, of those that exist.
+_Find = Callable[[Table, list[bytes]], dict[bytes, StoredItem]]
+
+
 @contextmanager
-def _open_finder(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], StoredItem | None]]:
+def _open_finder(engine: SqliteEngine) -> Iterator[_Find]:
     """Yield a function that finds rows in one snapshot; a sliced request in memory has no snapshot."""
     if engine.database.in_memory and engine.sliced:
-        yield lambda table, key: decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+        yield partial(_find_alone, engine)
     else:
         with engine.database.snapshot() as connection:
-            yield partial(find, connection)
+            yield partial(find_many, connection)
+
+
+def _find_alone(engine: SqliteEngine, table: Table, keys: list[bytes]) -> dict[bytes, StoredItem]:
+    with engine.database.read() as connection:
+        return find_many(connection, table, keys)
+
+
+def _read_rows(
+    engine: SqliteEngine, find: _Find, table: Table, keys: list[bytes]
+) -> Iterator[StoredItem | None]:
+    """Yield the row of each key, or None; read few rows at first, as they may be large."""
+    start, count = 0, FIRST_CHUNK
+    while start < len(keys):
+        chunk = keys[start : start + count]
+        rows = find(table, chunk)
+        yield from map(rows.get, chunk)
+        start += count
+        count = next_chunk(max((row.raw for row in rows.values()), key=len, default=b""))
+        engine.pause(sum([row.size for row in rows.values()]))
 
 
 def _encode_distinct_keys(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
-    for key in keys:
-        check_key(table, key)
-    encoded = [encode_key(table.schema, key) for key in keys]
+    encoded = [check_and_encode_key(table, key) for key in keys]
     if len(set(encoded)) < len(encoded):
         raise invalid(_DUPLICATES)
     return encoded
@@ -98,7 +126,7 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
         for entry in entries:
             action: PutItem | DeleteItem
             if isinstance(entry, BatchPut):
-                action = PutItem(table=name, item=entry.item)
+                action = PutItem(table=name, item=entry.item, size=entry.size)
             else:
                 action = DeleteItem(table=name, key=entry.key)
             key = _prepare(table, action)

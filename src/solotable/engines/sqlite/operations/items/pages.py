@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator, Iterable
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -16,16 +16,23 @@ from solotable._expressions.ast import Projection
 from solotable._expressions.evaluate import evaluate, paths_of
 from solotable._expressions.project import project
 from solotable._protocol.capacity import CapacityMeter, read_units
-from solotable._protocol.decode.large_items import decode_item_in_steps, release_item
+from solotable._protocol.decode.large_items import STEP, decode_item_in_steps, release_item
 from solotable._protocol.json_codec import dumps, loads
 from solotable._protocol.replies import Page, SomeItem
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item, item_size
+from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import LARGEST_PAGE
-from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items, read_last_item
-from solotable.engines.sqlite.items.keys import check_key, encode_index_key, encode_key
+from solotable.engines.sqlite.heat.recorder import HeatRecorder
+from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items, read_last_key
+from solotable.engines.sqlite.items.keys import (
+    check_key,
+    decode_position,
+    encode_index_key,
+    encode_key,
+)
 from solotable.engines.sqlite.items.storage import FIRST_CHUNK, RangeRow, next_chunk, read_chunks
-from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Table
+from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 if TYPE_CHECKING:
@@ -47,11 +54,6 @@ class KeyRange:
     forward: bool = True
     #: Whether items are fetched from the table, because the local index lacks requested attributes.
     fetches: bool = False
-
-    @property
-    def position(self) -> tuple[KeyAttribute, ...]:
-        """The attributes of a LastEvaluatedKey."""
-        return self.table.schema.attributes if self.index is None else self.index.position
 
     def after(self, position: bytes) -> KeyRange:
         """Return the rest of the range after a key in it."""
@@ -125,25 +127,29 @@ def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> 
     other threads may write between two slices.
     """
     if engine.database.in_memory:
-        # Held for the whole page, unless other threads may run between its slices.
-        with nullcontext() if engine.sliced else engine.database.read():
-            if _shows_whole(source, request):
-                found = _read_concatenated(engine, source, request)
-            else:
-                found = _read(engine, _read_rows_in_memory(engine, source, request.limit), source, request)
+        if engine.sliced:
+            found = _read_in_memory(engine, source, request)
+        else:
+            with engine.database.read():
+                found = _read_in_memory(engine, source, request)
     else:
         with (
             engine.database.read() as connection,
             closing(_read_rows(connection, source, request.limit)) as stored,
         ):
             if _shows_whole(source, request):
-                found = _read_whole(engine, stored, _PageState([]), request)
+                found = _read_whole(engine, stored, _PageState(), request)
             else:
                 found = _read(engine, stored, source, request)
+    heat = engine.heat
+    if heat is not None:
+        if heat.skip_reads:
+            heat.skip_reads -= 1
+        else:
+            _record_heat(heat, source, request, found)
     last = None
     if found.full and found.last is not None:
-        item = loads(found.last)
-        last = {part.name: item[part.name] for part in source.position}
+        last = decode_position(source.table, source.index, found.last)
     return Page(
         items=None if request.select == "COUNT" else found.items,
         count=found.count,
@@ -153,16 +159,16 @@ def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> 
     )
 
 
-@dataclass(slots=True)
 class _PageState:
-    items: list[SomeItem]
-    count: int = 0
-    scanned: int = 0
-    size: int = 0
-    fetched_units: float = 0
-    #: The stored JSON of the last item.
-    last: bytes | None = None
-    full: bool = False
+    __slots__ = ("count", "fetched_units", "full", "items", "last", "scanned", "size")
+
+    def __init__(self) -> None:
+        self.items: list[SomeItem] = []
+        self.count = self.scanned = self.size = 0
+        self.fetched_units: float = 0
+        #: The key of the last item in the table or index.
+        self.last: bytes | None = None
+        self.full = False
 
 
 def _shows_whole(source: KeyRange, request: Query | Scan) -> bool:
@@ -209,14 +215,15 @@ def _read(
     engine: SqliteEngine, stored: Iterable[list[RangeRow]], source: KeyRange, request: Query | Scan
 ) -> _PageState:
     index = source.index
-    found = _PageState([])
+    found = _PageState()
     sliced = engine.sliced
     whole = index is None or index.projected is None or source.fetches
-    for size, raw, *_ in chain.from_iterable(stored):
+    for size, raw, _, key, *_ in chain.from_iterable(stored):
         engine.pause(len(raw))
         found.scanned += 1
-        found.last = raw
-        item = decode_item_in_steps(raw, engine.pause) if sliced else loads(raw)
+        found.last = key
+        in_steps = sliced and len(raw) > STEP
+        item = decode_item_in_steps(raw, engine.pause) if in_steps else loads(raw)
         if index is None or index.projected is None:
             found.size += size
         else:
@@ -231,7 +238,7 @@ def _read(
             found.count += 1
             if request.select != "COUNT":
                 found.items.append(_encode_shown(item, raw, whole, request.projection, sliced))
-        if sliced:
+        if in_steps:
             release_item(item, engine.pause)
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
@@ -239,36 +246,44 @@ def _read(
     return found
 
 
+def _read_in_memory(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> _PageState:
+    if _shows_whole(source, request):
+        return _read_concatenated(engine, source, request)
+    return _read(engine, _read_rows_in_memory(engine, source, request.limit), source, request)
+
+
 def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> _PageState:
     """Read a page of unchanged items, concatenated by SQLite."""
-    found = _PageState([])
+    found = _PageState()
     table, index, forward = source.table, source.index, source.forward
     while True:
         left = None if request.limit is None else request.limit - found.scanned
         limit = _RUN if left is None else min(_RUN, left)
-        bounds = (source.low, source.high)
+        # A bytearray, as in GetItem: sqlite3 binds it faster than bytes.
+        bounds = (bytearray(source.low), bytearray(source.high))
         position = b""
         with engine.database.read() as connection:
-            run = read_concatenated_items(
+            count, size, raw = read_concatenated_items(
                 connection, table, index, bounds=bounds, forward=forward, limit=limit
             )
-            if run.count == limit:
-                found.last, position = read_last_item(
+            if count == limit:
+                position = read_last_key(
                     connection, table, index, bounds=bounds, forward=forward, count=limit
                 )
-        if found.size + run.size >= LARGEST_PAGE:
+        if found.size + size >= LARGEST_PAGE:
             # The page ends within these items.
             return _read_whole(engine, _read_rows_in_memory(engine, source, left), found, request)
-        if run.count:
-            found.items.append(run.raw)
-            found.size += run.size
-            found.scanned = found.count = found.scanned + run.count
-        if run.count < limit:
+        if count:
+            found.items.append(raw)
+            found.size += size
+            found.scanned = found.count = found.scanned + count
+        if count < limit:
             return found
         if found.scanned == request.limit:
+            found.last = position
             found.full = True
             return found
-        engine.pause(len(run.raw))
+        engine.pause(len(raw))
         source = source.after(position)
 
 
@@ -282,7 +297,7 @@ def _read_whole(
         found.size += size
         found.items += [row[1] for row in taken]
         found.scanned += len(taken)
-        found.last = taken[-1][1]
+        found.last = taken[-1][3]
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break
@@ -311,6 +326,17 @@ def _encode_shown(
     if whole and projection is None:
         return raw
     return dumps(item if projection is None else project(projection, item))
+
+
+def _record_heat(heat: HeatRecorder, source: KeyRange, request: Query | Scan, found: _PageState) -> None:
+    units = read_units(found.size, request.consistent) + found.fetched_units
+    # DynamoDB: a local index shares the partitions of its table.
+    index = source.index if source.index is not None and source.index.is_global else None
+    content = None
+    if isinstance(request, Query):
+        schema = source.table.schema if source.index is None else source.index.schema
+        content = schema.partition_content({term.name: term.values[0] for term in request.key})
+    heat.add_read(source.table, index, content, units)
 
 
 def _capacity(source: KeyRange, request: Query | Scan, found: _PageState) -> dict[str, object] | None:

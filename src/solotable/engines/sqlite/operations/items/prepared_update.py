@@ -15,7 +15,7 @@ from solotable.engines.sqlite.items.keys import check_and_encode_key
 from solotable.engines.sqlite.items.storage import Writer, decode_row
 from solotable.errors import ConditionFailed
 
-from .writes import check_updated_keys, write_item, write_row
+from .writes import charge, check_updated_keys, write_item, write_row
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -50,11 +50,13 @@ def update_prepared(engine: SqliteEngine, request: PreparedUpdateItem) -> WroteI
         item = old.item
         result = apply(item, values, item)
         if result is False:
+            charge(writer, table, old, request, 0)
             raise ConditionFailed(item=item if request.returns_on_failure else None)
         if result is None or old.size + result[1] > LARGEST_ITEM:
             return write_row(writer, table, key, old, request, 0)
         new, gained = result
         check_updated_keys(table, new)
+        charge(writer, table, old, request, old.size + gained)
         writer.save(table, key, old, new, old.size + gained)
         return WroteItem(attributes=new) if request.returns == "ALL_NEW" else WroteItem()
 

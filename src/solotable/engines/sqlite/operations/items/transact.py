@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.replies import SomeItem, TransactGot, TransactWrote
-from solotable._protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
+from solotable._protocol.requests import GetItem, TransactGetItems, TransactWriteItems, WriteAction
 from solotable._values.limits import LARGEST_TRANSACTION, TOKEN_SECONDS
+from solotable.engines.sqlite.heat.charges import multiply
 from solotable.engines.sqlite.items.keys import check_key, check_not_empty, encode_key
-from solotable.engines.sqlite.items.storage import StoredItem, Writer, find, meter_write
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, find
+from solotable.engines.sqlite.items.write_capacity import meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
 
 from .batches import collect_metrics, reports
-from .get_item import check_key_paths, project_row
-from .writes import ItemWrite, check_item_size, check_write, prepare, store
+from .get_item import check_key_paths, project_row, record_read
+from .writes import ItemWrite, charge, check_item_size, check_write, key_of, prepare, store
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -50,6 +52,8 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
     _check_distinct(plan)
     with engine.database.snapshot() as connection:
         found = [find(connection, table, key) for table, key in plan]
+    for table, get, row in zip(tables, request.gets, found, strict=True):
+        record_read(engine, table, get.key, read_units(0 if row is None else row.size, True, True))
     if sum(row.size for row in found if row is not None) > LARGEST_TRANSACTION:
         raise invalid(_TOO_LARGE)
     items: list[SomeItem | None] = [
@@ -67,7 +71,7 @@ def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> T
     names = [action.table for action in request.actions]
     tables = [engine.table(name) for name in names]
     for table, action in zip(tables, request.actions, strict=True):
-        check_not_empty(table, action.item if isinstance(action, PutItem) else action.key)
+        check_not_empty(table, key_of(action))
 
     def run(writer: Writer) -> TransactWrote:
         plan = _prepare(tables, request.actions, prepare)
@@ -75,10 +79,15 @@ def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> T
         if request.token is not None and _seen(writer, request.token, request.fingerprint):
             # DynamoDB: a repeated transaction is answered and billed as a read.
             rows = [writer.find(table, key) for table, key in plan]
+            for table, action, row in zip(tables, request.actions, rows, strict=True):
+                units = read_units(0 if row is None else row.size, True, True)
+                record_read(engine, table, key_of(action), units)
             return TransactWrote(capacity=_read_reports(names, rows, request.capacity))
         writes = _check_writes(writer, plan, request.actions, sizes)
         for one, action in zip(writes, request.actions, strict=True):
             store(writer, one, action)
+        if writer.charges is not None:
+            multiply(writer.charges, 2)
         if request.token is not None:
             _remember(writer, request.token, request.fingerprint)
         return TransactWrote(
@@ -119,6 +128,10 @@ def _check_writes(
         except ServiceError as error:
             reasons.append(_reason(error))
     if len(writes) < len(actions):
+        if writer.charges is not None:
+            for (table, _), action, size in zip(plan, actions, sizes, strict=True):
+                charge(writer, table, None, action, size)
+            multiply(writer.charges, 2)
         raise TransactionCancelled(reasons)
     return writes
 

@@ -25,6 +25,7 @@ from solotable._protocol.requests import (
 )
 from solotable._values import AttributeValue, Item, growth, item_size
 from solotable._values.limits import LARGEST_ITEM
+from solotable.engines.sqlite.heat.charges import charge_item
 from solotable.engines.sqlite.items.keys import (
     EMPTY_KEY,
     check_and_encode_item_key,
@@ -34,7 +35,8 @@ from solotable.engines.sqlite.items.keys import (
     end_of_prefix,
     index_mismatch,
 )
-from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row, meter_write
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row
+from solotable.engines.sqlite.items.write_capacity import meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import ConditionFailed, invalid, invalid_parameter
 
@@ -91,7 +93,11 @@ def write_row(
     size: int,
 ) -> WroteItem:
     """Check one write against the stored row and store it."""
-    write = _check_row(table, key, old, request, size)
+    try:
+        write = _check_row(table, key, old, request, size)
+    except ConditionFailed:
+        charge(writer, table, old, request, size)
+        raise
     store(writer, write, request)
     return _reply(writer, write, request)
 
@@ -217,12 +223,25 @@ def _check_update_result(table: Table, key: bytes, old: StoredItem | None, actio
 
 def store(writer: Writer, write: ItemWrite, action: WriteAction) -> None:
     """Store the new item, or remove the stored one."""
+    if writer.charges is not None:
+        charge(writer, write.table, write.old, action, write.size)
     if isinstance(action, ConditionCheck):
         return
     if write.new is not None:
         writer.save(write.table, write.key, write.old, write.new, write.size)
     elif write.old is not None:
         writer.remove(write.table, write.key, write.old)
+
+
+def charge(writer: Writer, table: Table, old: StoredItem | None, action: WriteAction, size: int) -> None:
+    """Charge the units of a write to the item's partition, if they are counted."""
+    if writer.charges is not None:
+        charge_item(writer.charges, table, key_of(action), old, size)
+
+
+def key_of(action: WriteAction) -> Item:
+    """Return the item to put, or the key of another action: both have the key attributes."""
+    return action.item if isinstance(action, PutItem) else action.key
 
 
 def _check_update(table: Table, update: Update) -> None:
