@@ -11,50 +11,64 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import chart, commits, in_process, limits, report, start
+from bench import backups, chart, commits, floors, growth, in_process, limits, report, start
 from bench.limits import Verdict
 from bench.models import compare as models
 from bench.models import imports
 from bench.patterns import puts as patterns
-from bench.systems import cms, limiter, limiter_crowd, portal
+from bench.systems import cms, limiter, limiter_crowd, migration, portal, sync
 from bench.systems.surveys import compare as surveys
 from bench.systems.surveys import granular_layout, old_layout, whole_survey, workload
 from bench.systems.surveys import tables as survey_tables
-from bench.wire import peers
+from bench.wire import peers, workers
 from bench.wire import race as wire
 from bench.wire.load import CONNECTIONS, generator_name
 from bench.wire.peers import Mode
 
 SMALL = 10_000
 LARGE = 1_000_000
+#: Items of the largest table of `growth`.
+GROWN = 10_000_000
+GROWN_QUICK = 100_000
+#: Parts that run only if they are named: one takes many minutes, the other needs perf.
+BY_NAME = frozenset({"growth", "floors"})
 #: What runs against each other over the wire.
 GROUPS: dict[str, tuple[Mode, ...]] = {"memory": ("memory",), "disk": ("disk", "relaxed")}
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
-    """Run the parts that are named, all by default; see --help."""
+    """Run the parts that are named; by default all but those of BY_NAME. See --help."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all by default")
+    named = f"of {', '.join(PARTS)}; by default all but {', '.join(sorted(BY_NAME))}"
+    parser.add_argument("parts", nargs="*", metavar="part", help=named)
     parser.add_argument("--quick", action="store_true", help="few short rounds: a look, not a figure")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each operation over the wire (5)")
     parser.add_argument("--large", type=int, help="items of the large table in process (0: leave it out)")
+    parser.add_argument("--items", type=int, help=f"items of the largest table of growth ({GROWN:,})")
     parser.add_argument("--out", type=Path, help="folder of the results (bench/results; quick: .cache/bench)")
     chosen = parser.parse_args()
     # A look is not to overwrite figures.
     chosen.out = chosen.out or (peers.ROOT / ".cache" / "bench" if chosen.quick else RESULTS)
     if unknown := sorted(set(chosen.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)} (there are {', '.join(PARTS)})")
+    try:
+        growth.sizes(chosen.items or GROWN)
+    except ValueError as error:
+        parser.error(f"--items: {error}")
     # So that the servers are stopped as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    say(report.warnings())
+    say([report.build_line(), *report.warnings()])
     verdicts: list[Verdict] = []
     begin = time.monotonic()
     for name, part in PARTS.items():
-        if not chosen.parts or name in chosen.parts:
+        if name in (chosen.parts or PARTS.keys() - BY_NAME):
             with tempfile.TemporaryDirectory(prefix="solotable-bench-") as folder:
                 verdicts += part(chosen, Path(folder))
     print(f"limits ({time.monotonic() - begin:,.0f} s in all)")
     say(report.verdict_table(verdicts))
+    print("what bounds those that are not reached")
+    say(report.bounds(verdicts))
     if chosen.quick:
         print("  a quick look: too few rounds for a figure")
 
@@ -81,9 +95,34 @@ def run_in_process(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_growth(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """The cost of a request by the number of items in its table."""
+    largest = chosen.items or (GROWN_QUICK if chosen.quick else GROWN)
+    print(f"growth from {growth.SMALLEST:,} to {largest:,} items of 0.1 KB, relaxed durability", flush=True)
+    figures = growth.measure(
+        folder, largest, quick=chosen.quick, progress=lambda said: print(f"  {said}", flush=True)
+    )
+    say(report.sizes_table(figures))
+    verdicts = limits.growth_verdicts(figures)
+    keep(chosen, "growth", report.record("growth, microseconds of CPU a request", figures, verdicts))
+    return verdicts
+
+
+def run_floors(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Where the server's CPU goes, by operation."""
+    print(f"shares of the server's CPU under load, in memory; load by {generator_name()}", flush=True)
+    figures = floors.measure(folder, quick=chosen.quick)
+    if figures is None:
+        say(["  missing: perf is not on the PATH"])
+        return []
+    say(report.times_table(figures, "per cent of the server's CPU"))
+    keep(chosen, "floors", report.record("shares of the server's CPU, per cent", figures, []))
+    return []
+
+
 def run_wire(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     """Every server that can be had, memory against memory and disk against disk."""
-    plan = wire.Plan(rounds=1, seconds=1) if chosen.quick else wire.Plan()
+    plan = wire.Plan(rounds=1, seconds=1) if chosen.quick else wire.Plan(rounds=chosen.rounds)
     print(f"over the wire: {CONNECTIONS} connections, {plan.items:,} items of 0.9 KB, one index")
     print(f"load by {generator_name()}", flush=True)
     everyone = peers.contenders()
@@ -108,6 +147,7 @@ def run_wire(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
         _draw(chosen.out, title, figures[title], names, versions, plan)
     verdicts = limits.memory_verdicts(figures["memory"], absent["memory"])
     verdicts += limits.disk_verdicts(figures["disk"])
+    verdicts += [each for where, found in figures.items() for each in limits.read_verdict(found, where)]
     facts = {"versions": versions, "missing": absent, "items": plan.items, "rounds": plan.rounds}
     facts |= {"seconds": plan.seconds, "connections": CONNECTIONS, "load": generator_name()}
     keep(chosen, "wire", report.record("over the wire, requests a second", figures, verdicts, **facts))
@@ -142,6 +182,16 @@ def _draw(
     path = out / ("wire.svg" if title == "memory" else f"wire-{title}.svg")
     path.write_text(picture, encoding="utf-8")
     print(f"drawn in {path}\n", flush=True)
+
+
+def run_workers(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Our server with one process and with two workers."""
+    print(f"workers: {CONNECTIONS} connections, load by {generator_name()}", flush=True)
+    figures = workers.measure(folder, quick=chosen.quick)
+    say(workers.table(figures))
+    facts = {"items": workers.ITEMS, "connections": CONNECTIONS, "load": generator_name()}
+    keep(chosen, "workers", report.record("one process and two workers", figures, [], **facts))
+    return []
 
 
 def run_commits(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
@@ -187,7 +237,12 @@ def run_models(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     """Our modelling layer beside the engine, and beside its peers."""
     print("the store beside the engine's own requests, in process", flush=True)
     figures: dict[str, Any] = {"overhead": models.overhead(quick=chosen.quick)}
-    say(report.times_table(figures["overhead"], "microseconds a call"))
+    say(report.times_table(figures["overhead"], "microseconds of CPU a call"))
+    figures["decoding"] = models.decoding(quick=chosen.quick)
+    say(f"  {what:<38}{each:>8.2f} µs of CPU an entity" for what, each in figures["decoding"].items())
+    print("our client over HTTP: its own CPU, the kernel's work for it included", flush=True)
+    figures["client"] = models.client(folder, quick=chosen.quick)
+    say(f"  GetItem, {what:<29}{each:>8.0f} µs of CPU" for what, each in figures["client"].items())
     print("a condition recorded from where=, beside its text rendered and compiled", flush=True)
     figures["conditions"] = models.conditions(quick=chosen.quick)
     say(report.times_table(figures["conditions"], "microseconds of CPU a call"))
@@ -211,6 +266,16 @@ def run_patterns(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     say(f"  {name:<30}{rate:>10,.0f} items/s" for name, rate in figures["jobs"].items())
     verdicts = limits.pattern_verdicts(figures)
     keep(chosen, "patterns", report.record("the data patterns", figures, verdicts))
+    return verdicts
+
+
+def run_backups(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Writes with and without continuous backups."""
+    print("continuous backups: the same writes with and without them, relaxed file", flush=True)
+    figures = backups.measure(folder, quick=chosen.quick)
+    say(backups.table(figures))
+    verdicts = limits.backup_verdicts(figures)
+    keep(chosen, "backups", report.record("continuous backups, microseconds a write", figures, verdicts))
     return verdicts
 
 
@@ -298,6 +363,27 @@ def run_portal(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_migration(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """A migration in process: its copy, its comparison, its forecast, and an application beside it."""
+    count = migration.QUICK_ITEMS if chosen.quick else migration.ITEMS
+    print(f"a migration of {count:,} items of 0.4 KB in process, relaxed durability", flush=True)
+    figures = migration.measure(folder, quick=chosen.quick)
+    say(migration.table(figures))
+    verdicts = limits.migration_verdicts(figures)
+    keep(chosen, "migration", report.record("a migration, items a second", figures, verdicts))
+    return verdicts
+
+
+def run_sync(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Sync in process: pushes and pulls, a crowd on one space, and a whole view."""
+    print("sync in process, items of 0.5 KB, relaxed durability", flush=True)
+    figures = sync.measure(folder, quick=chosen.quick)
+    say(sync.table(figures))
+    verdicts = limits.sync_verdicts(figures)
+    keep(chosen, "sync", report.record("sync, capacity units and milliseconds", figures, verdicts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -305,17 +391,23 @@ def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
 
 PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "in-process": run_in_process,
+    "growth": run_growth,
+    "floors": run_floors,
     "wire": run_wire,
+    "workers": run_workers,
     "commits": run_commits,
     "start": run_start,
     "imports": run_imports,
     "models": run_models,
     "patterns": run_patterns,
+    "backups": run_backups,
     "cms": run_cms,
     "limiter": run_limiter,
     "crowd": run_crowd,
     "surveys": run_surveys,
     "portal": run_portal,
+    "migration": run_migration,
+    "sync": run_sync,
 }
 
 

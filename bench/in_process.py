@@ -90,20 +90,34 @@ def contenders(engine: SqliteEngine, raw: Raw, items: int) -> dict[str, dict[str
     numbers = [dice.randrange(items) for _ in range(4096)]
     keys = [workload.key(number) for number in numbers]
     puts = [workload.item(number) for number in numbers[:512]]
-    for place, put in enumerate(puts):
-        put["version"] = {"N": str(place)}
+    for place, each in enumerate(puts):
+        each["version"] = {"N": str(place)}
     partitions = [key["pk"]["S"] for key in keys]
     call = engine.call
+
+    def put(n: int) -> dict[str, Any]:
+        return {**puts[n % 512], "order": {"N": str(n)}}
+
+    def raw_put_then_get(n: int) -> None:
+        raw.put(put(n))
+        raw.get(keys[n % 512])
+
+    def engine_put_then_get(n: int) -> None:
+        call("PutItem", {"TableName": "bench", "Item": put(n)})
+        call("GetItem", {"TableName": "bench", "Key": keys[n % 512]})
+
     return {
         "GetItem": {
             "raw": lambda n: raw.get(keys[n % 4096]),
             "engine": lambda n: call("GetItem", {"TableName": "bench", "Key": keys[n % 4096]}),
         },
         "PutItem": {
-            "raw": lambda n: raw.put({**puts[n % 512], "order": {"N": str(n)}}),
-            "engine": lambda n: call(
-                "PutItem", {"TableName": "bench", "Item": {**puts[n % 512], "order": {"N": str(n)}}}
-            ),
+            "raw": lambda n: raw.put(put(n)),
+            "engine": lambda n: call("PutItem", {"TableName": "bench", "Item": put(n)}),
+        },
+        workload.PUT_THEN_GET: {
+            "raw": raw_put_then_get,
+            "engine": engine_put_then_get,
         },
         "Query of 50": {
             "raw": lambda n: raw.query(partitions[n % 4096]),

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from bench.commits import MANY, ONE, RAW, SIXTEEN
 from bench.systems.limiter_rounds import KINDS
+from bench.wire.workload import PUT_THEN_GET
 
 OURS = "solotable"
 ZAE = "zae-limiter"
@@ -24,6 +25,8 @@ Outcome = Literal["reached", "not reached", "not judged"]
 #: In process: times the raw call, and times itself at the small size.
 RAW_LIMIT = 4.0
 SCALE_LIMIT = 1.5
+#: A GetItem right after a PutItem: times a GetItem without writes around it.
+BETWEEN_WRITES_LIMIT = 1.5
 #: Over the wire, memory against memory: times the fastest peer.
 MEMORY_LIMIT = 2.0
 MEMORY_QUERY_LIMIT = 5.0
@@ -40,17 +43,33 @@ WHOLE_SURVEY_LIMIT = 2.0
 #: Milliseconds of the portal's search, and seconds that its index may be behind.
 PORTAL_SEARCH_LIMIT = 50.0
 PORTAL_BEHIND_LIMIT = 2.0
+#: Sync: capacity units, milliseconds, pushes a second, and growth of memory with the view.
+IDLE_PULL_LIMIT = 1.0
+PUSH_LIMIT = 8.0
+PUSH_P99_LIMIT = 250.0
+PUSH_RATE_LIMIT = 500
+VIEW_MEMORY_LIMIT = 1.5
+#: A migration: items a CPU second, per cent that the forecast is off, and times the application's own p99.
+COPY_LIMIT = 5_000
+DIFF_LIMIT = 50_000
+FORECAST_LIMIT = 20.0
+COPY_LATENCY_LIMIT = 1.2
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
+#: Continuous backups: times the CPU of a write without them.
+BACKUP_LIMIT = 1.6
 #: The rate limiter: times zae-limiter's acquires a second by the file, and a CPU second over the wire.
 LIMITER_LIMITS = {"relaxed file": 20.0, "durable file": 5.0}
 LIMITER_WIRE_LIMIT = 2.0
 #: Crowds on one bucket: per cent of what an exact bucket admits, of calls that arrive in another order.
 CROWD_LIMITS = {"shards": 98.0, "one item": 99.0}
 MOST_ADMITTED = 100.1
-#: The modelling layer: times the engine's own request, times bare boto3's CPU, times the peers' rate.
-MODEL_LIMIT = 2.0
+#: The modelling layer: times the engine's own request, microseconds to decode an entity, microseconds of a
+#: GetItem over HTTP, times bare boto3's CPU, times the peers' rate.
+MODEL_LIMITS = {"get": 2.0, "put": 1.3, "page of 50": 1.6}
+DECODE_LIMIT = 3.0
+CLIENT_LIMIT = 100.0
 BOTO3_LIMIT = 1.1
 IN_PROCESS_LIMIT = 20.0
 IMPORT_SECONDS_LIMIT = 0.15
@@ -96,10 +115,12 @@ def ratios(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def memory_verdicts(figures: Figures, missing: Iterable[str]) -> list[Verdict]:
     """Judge memory against memory: the fastest peer of each operation."""
     verdicts = []
-    for operation, by_name in figures.items():
+    for operation, by_name in _single(figures).items():
         limit = MEMORY_QUERY_LIMIT if "query" in operation.lower() else MEMORY_LIMIT
         times = ratios(by_name)
-        unknown = sorted({*missing, *(name for name, figure in by_name.items() if "void" in figure)})
+        unknown = sorted(
+            {*missing, *(name for name, figure in by_name.items() if {"void", "wrong"} & set(figure))}
+        )
         fastest = min(times, key=times.__getitem__, default=None)
         verdicts.append(
             _judge(
@@ -118,8 +139,34 @@ def disk_verdicts(figures: Figures) -> list[Verdict]:
     return [
         _least(f"{operation}, disk", ratios(by_name).get(peer), limit, peer)
         for peer, limit in DISK_LIMITS.items()
-        for operation, by_name in figures.items()
+        for operation, by_name in _single(figures).items()
     ]
+
+
+def _single(figures: Figures) -> Figures:
+    """Return the figures of single operations: the mixed one is compared with them, not with the peers."""
+    return {operation: by_name for operation, by_name in figures.items() if operation != PUT_THEN_GET}
+
+
+def between_writes(put: float, get: float, both: float) -> float:
+    """Return how many times a GetItem costs right after a PutItem, from the times of each and of both.
+
+    >>> between_writes(put=30.0, get=10.0, both=45.0)
+    1.5
+    """
+    return (both - put) / get
+
+
+def read_verdict(figures: Figures, where: str) -> list[Verdict]:
+    """Check our reads between writes over the wire, beside reads alone."""
+    operations = {"put": "PutItem", "get": "GetItem", "both": PUT_THEN_GET}
+    rate = {name: rates(figures.get(title, {})).get(OURS) for name, title in operations.items()}
+    times = {name: 1 / each for name, each in rate.items() if each}
+    if len(times) < len(operations):
+        return []
+    # A rate counts requests: a put and its get are two.
+    ratio = between_writes(times["put"], times["get"], 2 * times["both"])
+    return [_most(f"GetItem between writes, {where}", ratio, BETWEEN_WRITES_LIMIT, "GetItem alone")]
 
 
 def commit_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
@@ -163,6 +210,16 @@ def in_process_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, float]]]
         for size, by_operation in figures.items()
         for operation, times in by_operation.items()
     ]
+    verdicts += [
+        _most(
+            f"GetItem between writes, {int(size):,} items",
+            between_writes(*(times[name]["engine"] for name in ("PutItem", "GetItem", PUT_THEN_GET))),
+            BETWEEN_WRITES_LIMIT,
+            "GetItem alone",
+        )
+        for size, times in figures.items()
+        if PUT_THEN_GET in times
+    ]
     smallest, largest = (choose(figures, key=int) for choose in (min, max))
     if largest != smallest:
         small = figures[smallest]
@@ -177,12 +234,47 @@ def in_process_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, float]]]
     return verdicts
 
 
+def growth_verdicts(figures: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+    """Check how the cost of each request grows from the smallest table to the largest."""
+    smallest, largest = (choose(figures, key=int) for choose in (min, max))
+    return [
+        _most(
+            f"{operation}, from {int(smallest):,} to {int(largest):,} small items",
+            taken / figures[smallest]["requests"][operation],
+            SCALE_LIMIT,
+        )
+        for operation, taken in figures[largest]["requests"].items()
+    ]
+
+
 def model_verdicts(figures: Mapping[str, Any], missing: Iterable[str]) -> list[Verdict]:
     """Judge the modelling layer: beside the engine, beside bare boto3 and its peers, and its start."""
     verdicts = [
-        _most(f"store, {operation}", times["store"] / times["engine"], MODEL_LIMIT, "the engine's own")
+        _most(
+            f"store, {operation}",
+            times["store"] / times["engine"],
+            MODEL_LIMITS[operation],
+            "the engine's own",
+        )
         for operation, times in figures["overhead"].items()
-        if operation != "put"
+    ]
+    decoded, cpu_of = figures["decoding"]["plan.decode"], figures["client"]
+    verdicts += [
+        _judge(
+            what="an entity decoded",
+            limit=f"at most {DECODE_LIMIT:g} µs of CPU",
+            shown=f"{decoded:.2f} µs",
+            good=decoded <= DECODE_LIMIT,
+        ),
+        *(
+            _judge(
+                what=f"client over HTTP, GetItem, {kind}",
+                limit=f"at most {CLIENT_LIMIT:g} µs of CPU",
+                shown=f"{cpu_of[kind]:.0f} µs",
+                good=cpu_of[kind] <= CLIENT_LIMIT,
+            )
+            for kind in ("blocking", "async")
+        ),
     ]
     for operation, times in figures["layers"].items():
         ours, cpu = times["solotable"], f"client CPU, {operation}"
@@ -259,6 +351,14 @@ def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def backup_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Judge the price of continuous backups."""
+    return [
+        _most(title, each["cpu"]["with"] / each["cpu"]["without"], BACKUP_LIMIT, "a write without them")
+        for title, each in figures.items()
+    ]
+
+
 def cms_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
     """Judge the CMS: its pages beside a constant of the same app."""
     verdicts = []
@@ -316,6 +416,88 @@ def portal_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
             limit=f"at most {PORTAL_BEHIND_LIMIT:g} s",
             shown=f"{behind:.2f} s",
             good=behind <= PORTAL_BEHIND_LIMIT,
+        ),
+    ]
+
+
+def migration_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Compare a migration with its limits."""
+    copy, diff = figures["copy_per_cpu_second"], figures["diff_items_per_cpu_second"]
+    error, ratio = figures["eta_error_percent"], figures["latency_ms"]["p99_ratio"]
+    verdicts = [
+        _judge(
+            what="migration, copy",
+            limit=f"at least {COPY_LIMIT:,} items a CPU second",
+            shown=f"{copy:,.0f}",
+            good=copy >= COPY_LIMIT,
+        ),
+        _judge(
+            what="migration, diff",
+            limit=f"at least {DIFF_LIMIT:,} items of both sides a CPU second",
+            shown=f"{diff:,.0f}",
+            good=diff >= DIFF_LIMIT,
+        ),
+        _judge(
+            what="migration, application's p99 beside a copy",
+            limit=f"at most {COPY_LATENCY_LIMIT:g} times",
+            shown=f"{ratio:.2f} times",
+            good=ratio <= COPY_LATENCY_LIMIT,
+        ),
+    ]
+    if error is not None:
+        verdicts.append(
+            _judge(
+                what="migration, forecast after 10 %",
+                limit=f"at most {FORECAST_LIMIT:g} % off",
+                shown=f"{error:.0f} %",
+                good=error <= FORECAST_LIMIT,
+            )
+        )
+    return verdicts
+
+
+def sync_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Compare pushes and pulls with their limits."""
+    crowd, view = figures["crowd"], figures["view"]
+    wrong = crowd["lost"] + crowd["duplicated"]
+    growth = view["whole_peak_kb"] / view["small_peak_kb"]
+    rate = figures["processes"]["per_second"]
+    return [
+        _judge(
+            what="sync, pull without changes",
+            limit=f"at most {IDLE_PULL_LIMIT:g} RCU",
+            shown=f"{figures['idle_pull_rcu']:g}",
+            good=figures["idle_pull_rcu"] <= IDLE_PULL_LIMIT,
+        ),
+        _judge(
+            what="sync, push of one item",
+            limit=f"at most {PUSH_LIMIT:g} WCU",
+            shown=f"{figures['push_wcu']:g}",
+            good=figures["push_wcu"] <= PUSH_LIMIT,
+        ),
+        _judge(
+            what="sync, mutations of a crowd",
+            limit="none lost or repeated",
+            shown=f"{wrong} of {crowd['pushes']}",
+            good=wrong == 0,
+        ),
+        _judge(
+            what="sync, p99 of a push in a crowd",
+            limit=f"at most {PUSH_P99_LIMIT:g} ms",
+            shown=f"{crowd['p99_ms']:.0f} ms",
+            good=crowd["p99_ms"] <= PUSH_P99_LIMIT,
+        ),
+        _judge(
+            what="sync, pushes over 50 spaces, two processes",
+            limit=f"at least {PUSH_RATE_LIMIT:,} a second",
+            shown=f"{rate:,.0f}",
+            good=rate >= PUSH_RATE_LIMIT,
+        ),
+        _judge(
+            what="sync, memory of a view ten times as large",
+            limit=f"at most {VIEW_MEMORY_LIMIT:g} times",
+            shown=f"{growth:.2f} times",
+            good=growth <= VIEW_MEMORY_LIMIT,
         ),
     ]
 

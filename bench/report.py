@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sqlite3
+import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.bounds import bounded_by
 from bench.commits import RAW
 from bench.limits import Figures, Verdict, is_ours, rates, ratios
 
 BAR = 40
+#: How much longer the same work takes on a Python that was built without optimisations, as measured.
+UNOPTIMISED_COST = "1.12 to 1.23"
+#: The files that Linux has loaded into this process.
+MAPS = Path("/proc/self/maps")
 
 
 def bar(value: float, largest: float, width: int = BAR) -> str:
@@ -95,15 +103,16 @@ def cell(figure: Mapping[str, Any] | None) -> str:
     """
     if figure is None:
         return "missing"
-    return "void" if "void" in figure else "none" if "none" in figure else "-"
+    return next((reason for reason in ("void", "wrong", "none") if reason in figure), "-")
 
 
 def faults(figures: Figures) -> Iterator[str]:
-    """Yield why figures are void."""
+    """Yield why figures are void, and which answers are wrong."""
     for operation, by_name in figures.items():
         for name, figure in by_name.items():
-            if "void" in figure:
-                yield f"  void: {name}, {operation}: {figure['void']}"
+            for reason in ("void", "wrong"):
+                if reason in figure:
+                    yield f"  {reason}: {name}, {operation}: {figure[reason]}"
 
 
 def commits_table(figures: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
@@ -137,6 +146,17 @@ def in_process_table(figures: Mapping[str, Mapping[str, float]]) -> Iterator[str
         yield f"  {name:<14}{times['raw']:>9.1f} µs{times['engine']:>9.1f} µs{ratio:>7.2f}x  {drawn}"
 
 
+def sizes_table(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the CPU time of each request by the number of items, and the size of the file."""
+    first = next(iter(figures.values()))
+    yield f"  {'µs of CPU a request':<22}" + "".join(f"{int(size):>14,}" for size in figures)
+    for name in first["requests"]:
+        yield f"  {name:<22}" + "".join(f"{each['requests'][name]:>14,.1f}" for each in figures.values())
+    yield f"  {'MB of the file':<22}" + "".join(
+        f"{each['file_megabytes']:>14,.0f}" for each in figures.values()
+    )
+
+
 def growth_table(small: Mapping[str, Any], large: Mapping[str, Any]) -> Iterator[str]:
     """Yield how a call grows with the table."""
     yield f"  {'growth':<14}{'raw SQLite':>12}{'engine':>12}"
@@ -156,6 +176,16 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Iterator[str]:
         yield f"  {each.outcome:<13}{each.what:<{what}}{each.limit:<{limit}}{each.figure}{note}"
 
 
+def bounds(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Yield what bounds the figures that miss their limit, and which of them lack a text."""
+    for each in verdicts:
+        if each.outcome == "not reached":
+            text = (
+                bounded_by(each.what) or "NOT KNOWN: find out what bounds it, and say so in bench/bounds.py"
+            )
+            yield f"  {each.what}: {text}"
+
+
 def load_average() -> float | None:
     """Return how many processes wanted a processor in the last minute, where the system says so."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
@@ -166,14 +196,71 @@ def warnings() -> Iterator[str]:
     load, cores = load_average() or 0, os.cpu_count() or 1
     if load > cores / 4:
         yield f"the machine is busy (load {load} on {cores} cores): figures will be rough"
+    build = python_build()
+    if build["optimised"] is False:
+        yield (
+            f"this Python is not an optimised build: the same work takes {UNOPTIMISED_COST} times as long as"
+            " after configure --enable-optimizations --with-lto"
+        )
+
+
+def python_build() -> dict[str, Any]:
+    """Return how this Python was built: version, compiler, and whether with PGO and LTO.
+
+    An optimised build has PGO at least. `optimised` is None where the build does not say it, as on Windows
+    and on Debian.
+    """
+    variables = sysconfig.get_config_vars()
+    arguments = variables.get("CONFIG_ARGS")
+    flags = " ".join(str(variables.get(name, "")) for name in ("PY_CFLAGS", "PY_CORE_CFLAGS", "PY_LDFLAGS"))
+    debug = bool(variables.get("Py_DEBUG"))
+    pgo = lto = None
+    if isinstance(arguments, str) and _describes_this_interpreter(variables):
+        pgo = "--enable-optimizations" in arguments or "-fprofile-use" in flags
+        lto = "--with-lto" in arguments or "-flto" in flags
+    return {
+        "implementation": platform.python_implementation(),
+        "version": platform.python_version(),
+        "compiler": platform.python_compiler(),
+        "flags": " ".join(dict.fromkeys(re.findall(r"(?<!\S)-(?:O\w+|flto\S*|DNDEBUG|g)(?!\S)", flags))),
+        "pgo": pgo,
+        "lto": lto,
+        "debug": debug,
+        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
+        "optimised": None if pgo is None else pgo and not debug,
+    }
+
+
+def _describes_this_interpreter(variables: Mapping[str, Any]) -> bool:
+    """Say whether sysconfig is about this interpreter: Debian's describes libpython, and does not use it."""
+    if not variables.get("Py_ENABLE_SHARED") or not MAPS.exists():
+        return True
+    return "libpython" in MAPS.read_text(encoding="utf-8", errors="replace")
+
+
+def build_line() -> str:
+    """Return the build of this Python in one line."""
+    build = python_build()
+    said = {True: "with", False: "without", None: "unknown:"}
+    optimisation = ", ".join(f"{said[build[name]]} {name.upper()}" for name in ("pgo", "lto"))
+    debug = ", debug build" if build["debug"] else ""
+    return (
+        f"{build['implementation']} {build['version']}, {build['compiler']}, {optimisation}{debug}"
+        f" ({build['flags'] or 'flags unknown'}); JSON by {json_library()}"
+    )
+
+
+def json_library() -> str:
+    """Return the name of the library that reads and writes JSON."""
+    from solotable._protocol import json_codec
+
+    return "json" if json_codec.loads is json_codec.plain_loads else "orjson"
 
 
 def record(
     part: str, figures: Mapping[str, Any], verdicts: Iterable[Verdict], **facts: Any
 ) -> dict[str, Any]:
     """Return what is kept of one part: the figures, the verdicts, and what they were taken on."""
-    from solotable._protocol import json_codec
-
     return {
         "part": part,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -183,8 +270,9 @@ def record(
             "system": platform.system(),
             "processor": platform.machine(),
             "python": platform.python_version(),
+            "python_build": python_build(),
             "sqlite": sqlite3.sqlite_version,
-            "json": getattr(json_codec, "LIBRARY", ""),
+            "json": json_library(),
         },
         **facts,
         "figures": figures,

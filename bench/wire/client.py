@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from typing import Any, Protocol
 
 HOST = "127.0.0.1"
 TIMEOUT_SECONDS = 60
+#: A connection that was idle for longer is opened again: servers close idle ones, some after 5 seconds.
+IDLE_SECONDS = 2
 
 
 class Caller(Protocol):
@@ -45,9 +48,12 @@ class Client:
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection(HOST, port, timeout=TIMEOUT_SECONDS)
+        self._used = time.monotonic()
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, or raise Refused with DynamoDB's code."""
+        if time.monotonic() - self._used > IDLE_SECONDS:
+            self._connection.close()
         try:
             self._connection.request(
                 "POST", "/", body=json.dumps(request).encode(), headers=headers(operation)
@@ -58,6 +64,7 @@ class Client:
             # A connection that failed half-way takes no further request until it is closed.
             self._connection.close()
             raise
+        self._used = time.monotonic()
         answer: dict[str, Any] = json.loads(text or b"{}")
         if response.status != 200:
             code = str(answer.get("__type", response.status)).rpartition("#")[2]

@@ -78,7 +78,9 @@ def main() -> None:
     """Play the script that is named, and print the figures as the last line."""
     script, port, seconds = sys.argv[1:]
     stored = json.loads(Path(script).read_text(encoding="utf-8"))
-    operation = Operation(title=stored["title"], target=stored["target"], bodies=tuple(stored["bodies"]))
+    operation = Operation(
+        title=stored["title"], targets=tuple(stored["targets"]), bodies=tuple(stored["bodies"])
+    )
     print(line_from(asyncio.run(play(operation, int(port), float(seconds)))))
 
 

@@ -25,15 +25,16 @@ TIMEOUT_SECONDS = 30
 _ROOT = Path(__file__).parents[2]
 
 _SCRIPT = """\
+local headers = {
+%s
+}
 local bodies = {
 %s
 }
 local ready, turn = {}, 0
-wrk.method = "POST"
-%s
 function init(args)
   for place, body in ipairs(bodies) do
-    ready[place] = wrk.format(nil, "/", nil, body)
+    ready[place] = wrk.format("POST", "/", headers[(place - 1) %% #headers + 1], body)
   end
 end
 function request()
@@ -86,11 +87,14 @@ def line_from(sample: Sample) -> str:
 def lua(operation: Operation) -> str:
     """Return the script with which wrk plays an operation."""
     bodies = ",\n".join(lua_text(_encode(body)) for body in operation.bodies)
-    named = "\n".join(
-        f"wrk.headers[ {lua_text(name)} ] = {lua_text(value)}"
-        for name, value in headers(operation.target).items()
+    named = ",\n".join(
+        "{"
+        # `[[[` would open a long text: an index needs the space.
+        + ", ".join(f"[ {lua_text(name)} ] = {lua_text(value)}" for name, value in headers(target).items())
+        + "}"
+        for target in operation.targets
     )
-    return _SCRIPT % (bodies, named)
+    return _SCRIPT % (named, bodies)
 
 
 def lua_text(text: str) -> str:
@@ -104,10 +108,10 @@ def lua_text(text: str) -> str:
 
 def messages(operation: Operation, host: str) -> list[bytes]:
     """Return the whole HTTP requests of an operation, for the generator in Python."""
-    named = "".join(f"{name}: {value}\r\n" for name, value in headers(operation.target).items())
     ready = []
-    for body in operation.bodies:
+    for target, body in operation.requests:
         text = _encode(body).encode()
+        named = "".join(f"{name}: {value}\r\n" for name, value in headers(target).items())
         head = f"POST / HTTP/1.1\r\nHost: {host}\r\n{named}Content-Length: {len(text)}\r\n\r\n"
         ready.append(head.encode() + text)
     return ready
@@ -162,6 +166,4 @@ def _encode(body: dict[str, Any]) -> str:
 
 
 def _plain(operation: Operation) -> str:
-    return json.dumps(
-        {"title": operation.title, "target": operation.target, "bodies": list(operation.bodies)}
-    )
+    return json.dumps({"title": operation.title, "targets": operation.targets, "bodies": operation.bodies})

@@ -1,17 +1,18 @@
 """The race over the wire: every server loaded alike, checked, then measured in turns.
 
-A server enters a race only after it has given the right answers. The contenders take turns within
-each round, so that a slow moment of the machine hits all of them, and the figure is the median of
-the rounds. A round with an error voids the figure of that server and operation. After its turn a
-server is left to finish what it still has to do, so that it does not slow down the next one.
+A server enters the race of an operation only after it has answered it correctly. The contenders
+take turns within each round, so that a slow moment of the machine hits all of them, and the figure
+is the median of the rounds. A round with an error voids the figure of that server and operation.
+After its turn a server is left to finish what it still has to do, so that it does not slow down the
+next one.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,11 +25,9 @@ from bench.wire.peers import Contender, Missing, Mode, Running
 from bench.wire.workload import Operation
 
 ITEMS = 10_000
-_BATCH = 25
 #: Fewer answers than this in a second are too few for short rounds.
 _FEW = 40
 _SLOW_SECONDS = 15
-_READS = ("GetItem", "Query")
 
 
 class WrongAnswer(Exception):
@@ -50,7 +49,8 @@ def race(
     """Measure each (name, contender, mode); return figures by operation and name, and who is missing.
 
     A figure is {"rate", "rounds", "p50_ms", "p99_ms", "worst_ms"}, or {"none": reason} where the
-    server lacks the operation, or {"void": reason} where it gave errors.
+    server lacks the operation, {"wrong": reason} where it does not answer as DynamoDB does, or
+    {"void": reason} where it gave errors under load.
     """
     operations = workload.operations(plan.items)
     generator = Generator(folder / "scripts", operations)
@@ -64,17 +64,17 @@ def race(
                 server = stack.enter_context(contender.serve(mode, folder / f"{contender.name}-{mode}"))
                 with closing(server.connect()) as client:
                     fill(client, plan.items)
-                    lacking = check(client, plan.items)
+                    unfit = check(client, plan.items)
             except (Missing, WrongAnswer, Refused, OSError) as failure:
                 missing[name] = f"{type(failure).__name__}: {failure}"
                 print(f"  {name:<22}out of the race: {missing[name]}", flush=True)
                 continue
             running[name] = server
-            for title in lacking:
-                figures[title][name] = {"none": "it has no such operation"}
+            for title, reason in unfit.items():
+                figures[title][name] = reason
             print(f"  {name:<22}loaded and checked in {time.perf_counter() - start:.1f} s", flush=True)
         # Reads first: they are measured on the very items that were checked.
-        for operation in sorted(operations, key=lambda each: each.target not in _READS):
+        for operation in sorted(operations, key=lambda each: each.writes):
             racing = {name: each for name, each in running.items() if name not in figures[operation.title]}
             print(f"  {operation.title}, {plan.rounds} rounds ", end="", flush=True)
             figures[operation.title] |= measure(operation, racing, generator, plan)
@@ -146,57 +146,69 @@ def fill(client: Caller, items: int) -> None:
         if described["TableStatus"] == "ACTIVE":
             break
         time.sleep(0.05)
-    for first in range(0, items, _BATCH):
+    for first in range(0, items, workload.BATCH):
         puts = [
             {"PutRequest": {"Item": workload.indexed_item(number, items)}}
-            for number in range(first, min(first + _BATCH, items))
+            for number in range(first, min(first + workload.BATCH, items))
         ]
         answer = client.call("BatchWriteItem", {"RequestItems": {workload.TABLE_NAME: puts}})
         if answer.get("UnprocessedItems"):
             raise WrongAnswer("BatchWriteItem left items unprocessed")
 
 
-def check(client: Caller, items: int) -> list[str]:
-    """Raise WrongAnswer unless the answers are right; return the operations that it lacks.
+def check(client: Caller, items: int) -> dict[str, dict[str, str]]:
+    """Return the operations that this server lacks or answers wrongly, with the reason.
 
     What it writes it puts back, so that every server is measured on the same items.
     """
-    partitions = items // workload.PER_PARTITION
-    reviewers = workload.reviewers(items)
-    for number in (0, items // 2, items - 1):
-        expected = workload.indexed_item(number, items)
-        _expect(client.call("GetItem", workload.get_body(number)).get("Item"), expected, "GetItem")
-    for partition in (0, partitions - 1):
-        first = partition * workload.PER_PARTITION
-        wanted = range(first, first + workload.PER_PARTITION)
-        _expect_page(client, workload.query_body(partition), [*wanted], items)
-    for number in (0, reviewers - 1):
-        _expect_page(client, workload.index_query_body(number), [*range(number, items, reviewers)], items)
-    lacking = []
+    unfit = {}
     for operation in workload.operations(items):
-        if operation.target in _READS:
-            continue
-        body = operation.bodies[0]
         try:
-            client.call(operation.target, body)
+            _CHECKS[operation.title](client, operation, items)
         except Refused as refusal:
-            if refusal.code not in ("UnknownOperationException", "UnknownOperation"):
-                raise
-            lacking.append(operation.title)
-        else:
-            _CHECKS[operation.target](client, body, items)
-    return lacking
+            if refusal.code in ("UnknownOperationException", "UnknownOperation"):
+                unfit[operation.title] = {"none": "it has no such operation"}
+            else:
+                unfit[operation.title] = {"wrong": str(refusal)}
+        except (WrongAnswer, LookupError) as failure:
+            unfit[operation.title] = {"wrong": f"{type(failure).__name__}: {failure}"}
+    return unfit
 
 
-def _check_put(client: Caller, body: dict[str, Any], items: int) -> None:
-    _expect_stored(client, body["Item"], "PutItem")
-    _put_back(client, body["Item"], items)
+def _check_put(client: Caller, operation: Operation, items: int) -> None:
+    body = operation.bodies[0]
+    with _restored(client, [body["Item"]], items):
+        client.call("PutItem", body)
+        _expect_stored(client, body["Item"], "PutItem")
 
 
-def _check_update(client: Caller, body: dict[str, Any], items: int) -> None:
-    number = _number(body["Key"])
-    changed = workload.indexed_item(number, items) | {"price": body["ExpressionAttributeValues"][":price"]}
-    _expect_stored(client, changed, "UpdateItem")
+def _check_get(client: Caller, operation: Operation, items: int) -> None:
+    for body in operation.bodies[:3]:
+        expected = workload.indexed_item(_number(body["Key"]), items)
+        _expect(client.call("GetItem", body).get("Item"), expected, "GetItem")
+
+
+def _check_query(client: Caller, operation: Operation, items: int) -> None:
+    for partition in (0, items // workload.PER_PARTITION - 1):
+        first = partition * workload.PER_PARTITION
+        _expect_page(
+            client, operation.bodies[partition], [*range(first, first + workload.PER_PARTITION)], items
+        )
+
+
+def _check_index_query(client: Caller, operation: Operation, items: int) -> None:
+    reviewers = workload.reviewers(items)
+    for number in (0, reviewers - 1):
+        _expect_page(client, operation.bodies[number], [*range(number, items, reviewers)], items)
+
+
+def _check_update(client: Caller, operation: Operation, items: int) -> None:
+    body = operation.bodies[0]
+    price = body["ExpressionAttributeValues"][":price"]
+    with _restored(client, [body["Key"]], items):
+        client.call("UpdateItem", body)
+        changed = workload.indexed_item(_number(body["Key"]), items) | {"price": price}
+        _expect_stored(client, changed, "UpdateItem")
     absent = body | {"Key": {"pk": {"S": "absent"}, "sk": {"S": "absent"}}}
     try:
         client.call("UpdateItem", absent)
@@ -204,20 +216,73 @@ def _check_update(client: Caller, body: dict[str, Any], items: int) -> None:
         if refusal.code != "ConditionalCheckFailedException":
             raise
     else:
+        client.call("DeleteItem", {"TableName": workload.TABLE_NAME, "Key": absent["Key"]})
         raise WrongAnswer("UpdateItem of an absent item passed attribute_exists")
-    _put_back(client, changed, items)
 
 
-def _check_transaction(client: Caller, body: dict[str, Any], items: int) -> None:
-    for entry in body["TransactItems"]:
-        _expect_stored(client, entry["Put"]["Item"], "TransactWriteItems")
-        _put_back(client, entry["Put"]["Item"], items)
+def _check_transaction(client: Caller, operation: Operation, items: int) -> None:
+    body = operation.bodies[0]
+    put = [entry["Put"]["Item"] for entry in body["TransactItems"]]
+    with _restored(client, put, items):
+        client.call("TransactWriteItems", body)
+        for item in put:
+            _expect_stored(client, item, "TransactWriteItems")
 
 
-_CHECKS: dict[str, Callable[[Caller, dict[str, Any], int], None]] = {
+def _check_batch_get(client: Caller, operation: Operation, items: int) -> None:
+    body = operation.bodies[0]
+    answer = client.call("BatchGetItem", body)
+    if answer.get("UnprocessedKeys"):
+        raise WrongAnswer("BatchGetItem left keys unprocessed")
+    asked = body["RequestItems"][workload.TABLE_NAME]["Keys"]
+    _expect_items(answer["Responses"][workload.TABLE_NAME], [_number(key) for key in asked], items)
+
+
+def _check_batch_write(client: Caller, operation: Operation, items: int) -> None:
+    body = operation.bodies[0]
+    put = [entry["PutRequest"]["Item"] for entry in body["RequestItems"][workload.TABLE_NAME]]
+    with _restored(client, put, items):
+        answer = client.call("BatchWriteItem", body)
+        if answer.get("UnprocessedItems"):
+            raise WrongAnswer("BatchWriteItem left items unprocessed")
+        for item in put:
+            _expect_stored(client, item, "BatchWriteItem")
+
+
+def _check_scan(client: Caller, operation: Operation, items: int) -> None:
+    """Scan the whole table by pages: each is full until the last, and every item comes once."""
+    body = operation.bodies[0]
+    found: list[dict[str, Any]] = []
+    start: dict[str, Any] = {}
+    while True:
+        page = client.call("Scan", body | start)
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            break
+        if len(page["Items"]) != workload.SCAN_PAGE or len(found) > items:
+            raise WrongAnswer(f"Scan gave a page of {len(page['Items'])}, {len(found)} items in all")
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    _expect_items(found, [*range(items)], items)
+
+
+def _check_put_then_get(client: Caller, operation: Operation, items: int) -> None:
+    put, get = operation.bodies[:2]
+    with _restored(client, [put["Item"]], items):
+        client.call("PutItem", put)
+        _expect(client.call("GetItem", get).get("Item"), put["Item"], "GetItem after PutItem")
+
+
+_CHECKS: dict[str, Callable[[Caller, Operation, int], None]] = {
     "PutItem": _check_put,
-    "UpdateItem": _check_update,
-    "TransactWriteItems": _check_transaction,
+    "GetItem": _check_get,
+    "Query of 50": _check_query,
+    "GSI query of 50": _check_index_query,
+    "conditional UpdateItem": _check_update,
+    "TransactWriteItems of 2": _check_transaction,
+    "BatchGetItem of 25": _check_batch_get,
+    "BatchWriteItem of 25": _check_batch_write,
+    "Scan of 500": _check_scan,
+    workload.PUT_THEN_GET: _check_put_then_get,
 }
 
 
@@ -226,9 +291,15 @@ def _number(key: dict[str, Any]) -> int:
     return int(partition) * workload.PER_PARTITION + int(place)
 
 
-def _put_back(client: Caller, changed: dict[str, Any], items: int) -> None:
-    original = workload.indexed_item(_number(changed), items)
-    client.call("PutItem", {"TableName": workload.TABLE_NAME, "Item": original})
+@contextmanager
+def _restored(client: Caller, keys: Sequence[dict[str, Any]], items: int) -> Iterator[None]:
+    """Put back the items with these keys after the block, whatever the server made of them."""
+    try:
+        yield
+    finally:
+        for key in keys:
+            original = workload.indexed_item(_number(key), items)
+            client.call("PutItem", {"TableName": workload.TABLE_NAME, "Item": original})
 
 
 def _expect_stored(client: Caller, item: dict[str, Any], what: str) -> None:
@@ -241,6 +312,15 @@ def _expect_page(client: Caller, body: dict[str, Any], numbers: list[int], items
     page = client.call("Query", body)["Items"]
     expected = [workload.indexed_item(number, items) for number in numbers[: workload.PER_PARTITION]]
     _expect(page, expected, f"Query of {body.get('IndexName', 'the table')}")
+
+
+def _expect_items(found: list[dict[str, Any]], numbers: list[int], items: int) -> None:
+    """Raise WrongAnswer unless these are the items with these numbers, in any order."""
+    by_number = {_number(item): item for item in found}
+    if len(found) != len(numbers) or by_number.keys() != set(numbers):
+        raise WrongAnswer(f"{len(found)} items with {len(by_number)} keys, {len(numbers)} expected")
+    for number in numbers:
+        _expect(by_number[number], workload.indexed_item(number, items), f"item {number}")
 
 
 def _expect(answer: Any, expected: Any, what: str) -> None:

@@ -27,6 +27,7 @@ from solotable.systems.surveys.entities.surveys import (
     SurveySection,
 )
 from solotable.systems.surveys.formats.order_keys import spread
+from solotable.systems.surveys.services.commits import TransactionBatch
 from solotable.systems.surveys.services.drafts import (
     ComponentDraft,
     ElementPatch,
@@ -82,7 +83,7 @@ class GranularLayout:
         draft = SurveyDraft(survey_id=survey_id, title="12 Mill Lane", client_name="Ada Byron")
         await Surveys(self._store).create(draft, owner=OWNER)
         orders = list(spread(max(self._size.sections, self._size.elements, self._size.components)))
-        async with self._store.batch(overwrite=True) as batch:
+        async with TransactionBatch(self._store) as batch:
             for part in parts_of(self._size):
                 entity = _entity(survey_id, part, orders[part.number])
                 if isinstance(entity, SurveySection):

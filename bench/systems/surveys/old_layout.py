@@ -11,44 +11,22 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Any
 
-from solotable import AsyncDatabase, Created, Entity, Index, Json, Key, Query, Table, Updated, Version
+from solotable import AsyncDatabase, Created, Entity, Json, Key, Query, Updated, Version
+from solotable.systems.surveys.migration.old_tables import (
+    OLD_TABLES,
+    components,
+    documents,
+    elements,
+    images,
+    phrases,
+    sections,
+    surveys,
+    tenants,
+)
 
 from .workload import NOTE, OWNER, TENANT, PartData, Size, parts_of, survey_ids
 
-
-def _index(name: str, partition: str, sort: str | None) -> Index:
-    return Index(name, partition=partition, sort=sort)
-
-
-_BY_TENANT = _index("by_tenant", "tenant_id", "updated")
-_BY_SYNC = _index("by_sync", "sync_key", "id")
-
-tenants = Table("Tenants", partition="id", sort=None)
-surveys = Table(
-    "Surveys", partition="id", sort=None, indexes=[_BY_TENANT, _BY_SYNC, _index("by_owner", "owner", "id")]
-)
-sections = Table("Sections", partition="id", sort=None, indexes=[_BY_TENANT, _BY_SYNC])
-elements = Table(
-    "Elements",
-    partition="id",
-    sort=None,
-    indexes=[_BY_TENANT, _BY_SYNC, _index("by_section", "section_id", "order")],
-)
-components = Table(
-    "Components",
-    partition="id",
-    sort=None,
-    indexes=[_BY_TENANT, _BY_SYNC, _index("by_element", "element_id", "order")],
-)
-phrases = Table(
-    "Phrases",
-    partition="id",
-    sort=None,
-    indexes=[_BY_TENANT, _BY_SYNC, _index("by_type", "type_key", "name")],
-)
-images = Table("ImageMetadata", partition="id", sort=None, indexes=[_BY_TENANT, _BY_SYNC])
-documents = Table("DocumentRecord", indexes=[_BY_TENANT, _index("by_owner", "owner", "updated")])
-TABLES = (tenants, surveys, sections, elements, components, phrases, images, documents)
+TABLES = OLD_TABLES
 INDEXES = sum(len(table.indexes) for table in TABLES)
 
 

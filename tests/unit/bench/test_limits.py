@@ -6,6 +6,7 @@ from typing import Any
 
 from bench import limits, report
 from bench.commits import ONE, RAW, SIXTEEN
+from bench.wire import workload
 
 
 def rate(**by_name: float) -> dict[str, dict[str, Any]]:
@@ -40,6 +41,41 @@ def test_a_missing_or_void_peer_is_not_beaten() -> None:
 def test_a_peer_without_the_operation_does_not_hold_up_the_verdict() -> None:
     figures = {"TransactWriteItems of 2": {**rate(solotable=300, moto=1), "dynalite": {"none": "none"}}}
     assert outcomes(limits.memory_verdicts(figures, [])) == ["reached"]
+
+
+def test_a_peer_with_wrong_answers_is_not_beaten_and_is_named() -> None:
+    figures = {"Scan of 500": {**rate(solotable=300, moto=1), "Dynoxide": {"wrong": "no LastEvaluatedKey"}}}
+    (verdict,) = limits.memory_verdicts(figures, [])
+    assert (verdict.outcome, verdict.note) == ("not judged", "without Dynoxide")
+    assert list(report.faults(figures)) == ["  wrong: Dynoxide, Scan of 500: no LastEvaluatedKey"]
+    assert report.cell({"wrong": "no LastEvaluatedKey"}) == "wrong"
+
+
+def test_reads_between_writes_are_compared_with_reads_alone() -> None:
+    figures = {
+        "PutItem": rate(solotable=100, moto=1),
+        "GetItem": rate(solotable=200, moto=1),
+        # A put in 10 ms and a get in 10 ms instead of 5.
+        workload.PUT_THEN_GET: rate(solotable=100, moto=1),
+    }
+    (verdict,) = limits.read_verdict(figures, "memory")
+    assert (verdict.figure, verdict.outcome) == ("2.00x", "not reached")
+    del figures["GetItem"]["solotable"]
+    assert limits.read_verdict(figures, "memory") == []
+    # The mixed operation is not compared with peers.
+    assert [each.what for each in limits.memory_verdicts(figures, [])] == [
+        "PutItem, memory",
+        "GetItem, memory",
+    ]
+    times = {name: {"raw": 1.0, "engine": taken} for name, taken in
+             (("PutItem", 30.0), ("GetItem", 10.0), (workload.PUT_THEN_GET, 45.0))}  # fmt: skip
+    assert limits.in_process_verdicts({"10000": times})[-1].figure == "1.50x"
+
+
+def test_growth_is_of_the_largest_table_beside_the_smallest() -> None:
+    figures = {"10000": {"requests": {"GetItem": 50.0, "PutItem": 100.0}},
+               "1000000": {"requests": {"GetItem": 60.0, "PutItem": 151.0}}}  # fmt: skip
+    assert outcomes(limits.growth_verdicts(figures)) == ["reached", "not reached"]
 
 
 def test_disk_is_compared_with_each_peer_that_has_a_limit() -> None:
