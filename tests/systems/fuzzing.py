@@ -37,7 +37,7 @@ def fuzz(
     role: str,
     known: Mapping[str, str] | None,
     base_url: str = "http://acme.example",
-    examples: int = 12,
+    examples: int = 6,
     errors_as: str = "application/problem+json",
 ) -> None:
     """Send requests that fit the document, or do not; with `known` half of them are about what is there."""
@@ -93,7 +93,7 @@ def check_description(document: Mapping[str, Any], operation: Operation) -> None
     assert described["description"]
     assert described["tags"]
     assert "security" in described
-    successes = [body for status, body in described["responses"].items() if status.startswith("2")]
+    successes = [body for status, body in described["responses"].items() if status[0] in "23"]
     assert successes
     bodies = [described["requestBody"]] if "requestBody" in described else []
     for body in [*bodies, *successes]:
@@ -111,7 +111,7 @@ def check_description(document: Mapping[str, Any], operation: Operation) -> None
 
 def _schemas_in(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
     schema = content["schema"]
-    yield from schema.get("anyOf", [schema])
+    yield from (each for each in schema.get("anyOf", [schema]) if each.get("type") != "null")
 
 
 def examples_of(document: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Any]:

@@ -34,6 +34,11 @@ def add_examples(
     app.openapi = openapi  # type: ignore[method-assign]
 
 
+def with_example(example: Any, status: int = 200) -> dict[str, Any]:
+    """Return the arguments for a route whose body has no named schema: a list, or free JSON."""
+    return {"responses": {status: {"content": {"application/json": {"example": example}}}}}
+
+
 def _example(name: str, examples: Mapping[str, Any]) -> Any:
     plain = name.removesuffix("-Input").removesuffix("-Output")
     if plain.startswith("Envelope_"):

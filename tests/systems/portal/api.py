@@ -147,5 +147,7 @@ def running(folder: Path, *, filled: bool = True, **settings: Any) -> Iterator[A
         yield api
 
 
-#: For parametrize: the routes of an app that is not started.
-OPERATIONS = operations(create_app("sqlite://"))
+#: For parametrize: an app that is not started, its document and its routes.
+UNSTARTED = create_app("sqlite://")
+DOCUMENT = UNSTARTED.openapi()
+OPERATIONS = operations(UNSTARTED)

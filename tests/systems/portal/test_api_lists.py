@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from solotable import CursorRejected
-from solotable.systems.portal.routes.requests.cursors import CursorSeal
+from solotable.systems.http.cursors import CursorSeal
 
 from .api import Api, running
 

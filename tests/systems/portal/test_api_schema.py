@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from schemathesis.generation import GenerationMode
 
-from solotable.systems.portal.app import create_app
 from tests.systems.fuzzing import check_description, check_examples, fuzz, fuzzed
 from tests.systems.http import Operation
 
-from .api import OPERATIONS, Api, running
+from .api import DOCUMENT, OPERATIONS, Api, running
 
-DOCUMENT = create_app("sqlite://").openapi()
 FUZZED = fuzzed(DOCUMENT)
 #: Nothing about these can be unfit: no body, no parameters but an id that fits.
 UNFIT = [each for each in FUZZED if each.body or each.query]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
 from solotable.systems.portal.pages.inbox import LiveSettings
 from solotable.systems.portal.roles import ROLES
 from solotable.systems.portal.workers import WorkerSettings
+from tests.systems.looks import COLOURS, CONTROLS, contrast, launch
+from tests.systems.serving import serving
 from tests.waiting import HANG_SECONDS, wait_until
 
 from .api import PASSWORD, PDF, make_app
@@ -24,9 +21,6 @@ from .api import PASSWORD, PDF, make_app
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("Chromium is not installed: apt install chromium", allow_module_level=True)
 
 PAGES = {
     "Viewer": ["/", "/?query=pricing", "/?query=nothing", "/inbox", "/subscriptions", "/account", "/missing"],
@@ -74,24 +68,6 @@ class Site:
             self.complaints.append(text)
 
 
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Serve an app on a free port of this machine."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        wait_until(lambda: server.started)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(HANG_SECONDS)
-        listener.close()
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     from playwright.sync_api import sync_playwright
@@ -102,9 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         live=LiveSettings(poll_seconds=0.2),
     )
     with serving(app) as base, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
+        chromium = launch(playwright)
         made = Site(base, chromium)
         try:
             yield made
@@ -221,10 +195,10 @@ def findings(site: Site, content_id: str) -> dict[str, Findings]:
         for scheme in ("light", "dark"):
             # Colours change at once, without a transition.
             tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            for text, front, behind in tab.evaluate(_COLOURS):
+            for text, front, behind in tab.evaluate(COLOURS):
                 if contrast(front, behind) < (3 if text == "border" else 4.5):
                     low.append((scheme, text, round(contrast(front, behind), 2)))
-        controls = tab.evaluate(_CONTROLS)
+        controls = tab.evaluate(CONTROLS)
         wide = []
         # 640 pixels are a window of 1280 at a zoom of 200 %.
         for width in (320, 390, 640, 1280):
@@ -290,54 +264,6 @@ def test_each_role_sees_its_navigation(site: Site) -> None:
         "Approver": reader,
         "Admin": [*reader, "Analytics", "People"],
     }
-
-
-#: Controls without a visible focus, or less than 24 pixels high; links in texts may be.
-_CONTROLS = """() => [...document.querySelectorAll('a, button, input, select, textarea, summary')]
-    .filter(each => each.getClientRects().length && each.type !== 'hidden' && !each.closest('.skip'))
-    .map(each => {
-        each.focus({focusVisible: true});
-        const style = getComputedStyle(each);
-        const box = (each.closest('label') || each).getBoundingClientRect();
-        const inText = each.matches('a') && !each.matches('.btn, .brand, nav a');
-        const height = inText ? 99 : box.height;
-        return [each.outerHTML.slice(0, 80), style.outlineStyle, style.outlineWidth, height];
-    }).filter(([, style, width, height]) => style !== 'solid' || width !== '3px' || height < 24)"""
-#: Every text with its colour and the first background behind it, and the borders of controls.
-_COLOURS = """() => {
-    const solid = element => {
-        for (let each = element; each; each = each.parentElement) {
-            const colour = getComputedStyle(each).backgroundColor;
-            if (!colour.startsWith('rgba(0, 0, 0, 0') && colour !== 'transparent') return colour;
-        }
-        return 'rgb(255, 255, 255)';
-    };
-    const found = new Map();
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-        const text = walker.currentNode.textContent.trim(), parent = walker.currentNode.parentElement;
-        if (!text || !parent.getClientRects().length || parent.closest('svg, option')) continue;
-        const pair = [getComputedStyle(parent).color, solid(parent)];
-        found.set(pair.join(), [text.slice(0, 40), ...pair]);
-    }
-    for (const each of document.querySelectorAll('input:not([type=hidden]), select, textarea, .btn')) {
-        const pair = [getComputedStyle(each).borderTopColor, solid(each.parentElement)];
-        if (each.getClientRects().length) found.set('border' + pair.join(), ['border', ...pair]);
-    }
-    return [...found.values()];
-}"""
-
-
-def contrast(front: str, behind: str) -> float:
-    """Return the contrast of two colours as WCAG 2 defines it."""
-
-    def luminance(colour: str) -> float:
-        channels = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(front), luminance(behind)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_contrast_is_computed_as_wcag_defines_it() -> None:

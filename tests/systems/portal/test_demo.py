@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from solotable import Database, connect
+from solotable.pages.bind import bind_port
 from solotable.systems.portal import demo
 from solotable.systems.portal.entities.notifications import Notification
 from solotable.systems.portal.tables import TABLES
-from solotable.web.bind import bind_port
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 
 def test_the_demo_prints_people_and_what_to_click(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def check(base: str, greeting: str, db: Database) -> None:
     keys = dict(re.findall(r"(\w+)@demo.example +(\S+)", greeting))
     lines = [line for line in greeting.splitlines() if line.startswith("  curl")]
     assert len(lines) == 3
-    with httpx2.Client(base_url=base) as client:
+    with httpx2.Client(base_url=base, timeout=HANG_SECONDS) as client:
 
         def ask(method: str, path: str, name: str) -> Any:
             answer = client.request(method, path, headers={"x-api-key": keys[name]})

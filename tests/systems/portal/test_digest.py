@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from solotable import Database
+from solotable.systems.mail.port import MailMessage, MailOutcomeUnknown, MailRejected
+from solotable.systems.mail.smtp import SmtpMailer
 from solotable.systems.portal.entities.digests import DigestState
 from solotable.systems.portal.entities.notifications import Notification, notification_id
 from solotable.systems.portal.mail.digest import (
@@ -21,8 +23,6 @@ from solotable.systems.portal.mail.digest import (
     set_digest,
 )
 from solotable.systems.portal.mail.digest_text import MOST_SHOWN
-from solotable.systems.portal.mail.port import MailMessage, MailOutcomeUnknown, MailRejected
-from solotable.systems.portal.mail.smtp import SmtpMailer
 
 from .smtp_server import serve_smtp
 from .studio import Studio

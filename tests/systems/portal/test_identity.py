@@ -12,10 +12,11 @@ import pytest
 
 from solotable import AsyncDatabase, connect_async
 from solotable.errors import NotFound, NotUnique
+from solotable.systems.browser.sessions import form_token, is_form_token
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.identity.directory import InvitationDraft, LocalDirectory, OwnAccount
 from solotable.systems.portal.identity.passwords import hash_password, verify_password
-from solotable.systems.portal.identity.sessions import Sessions, form_token, is_form_token
+from solotable.systems.portal.identity.sessions import Sessions
 from solotable.systems.portal.identity.users import Session, User, users
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from solotable.errors import DeclarationError
 from solotable.systems.errors import InvalidInput
-from solotable.systems.portal.mail.port import MailMessage, MailOutcomeUnknown, MailRejected
-from solotable.systems.portal.mail.smtp import Security, SmtpMailer
+from solotable.systems.mail.port import MailMessage, MailOutcomeUnknown, MailRejected
+from solotable.systems.mail.smtp import Security, SmtpMailer
 
 from .smtp_server import Postbox, serve_smtp
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from solotable.systems.portal.pages.browser.assets import ASSETS
-from solotable.systems.portal.pages.browser.render import LIVE_POLICY, POLICY
+from solotable.pages.assets import Assets
+from solotable.systems.browser.render import POLICY
+from solotable.systems.portal.pages.browser.visits import LIVE_POLICY
 from solotable.systems.portal.pages.routing import PAGES, PageRoute
 from solotable.systems.portal.roles import ROLES
 
@@ -121,7 +122,11 @@ def test_a_form_needs_a_session_a_token_and_the_role(
 
 
 def test_stylesheets_are_small_and_cached() -> None:
-    sizes = {name: len(data) for name, data in ASSETS.items() if name.endswith(".css")}
+    sizes = {
+        name: len(data)
+        for name, data in Assets("solotable.systems.browser", "solotable.systems.portal.pages").files.items()
+        if name.endswith(".css")
+    }
     assert set(sizes) == {"base.css", "portal.css"}
     assert max(sizes.values()) < 12_000
     assert sum(sizes.values()) < 17_000

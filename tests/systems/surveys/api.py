@@ -42,6 +42,9 @@ def auth() -> Auth:
             granted = "MEMBER" if role in MEMBERS else role
             secret = key(role, tenant)
             keys[secret] = ApiKey.of(secret, id=role.lower(), roles=[granted], tenants=held)
+        # A credential of the tenant for another system.
+        secret = key("GUEST", tenant)
+        keys[secret] = ApiKey.of(secret, id="guest", roles=["GUEST"], tenants=[tenant])
     return Auth(api_keys=keys.values())
 
 
@@ -142,5 +145,7 @@ def running(folder: Path) -> Iterator[Api]:
         yield api
 
 
-#: For parametrize: the routes of an app that is not started.
-OPERATIONS = operations(create_app("sqlite://"))
+#: For parametrize: an app that is not started, its document and its routes.
+UNSTARTED = create_app("sqlite://")
+DOCUMENT = UNSTARTED.openapi()
+OPERATIONS = operations(UNSTARTED)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
-from solotable import AsyncStore
+from solotable import AsyncDatabase, AsyncStore, Entity, Store
+from solotable._connect import to_async
+from solotable._flows.retry import Retries
 from solotable.systems.surveys.entities.surveys import (
     SurveyComponent,
     SurveyElement,
@@ -29,10 +34,44 @@ from solotable.systems.surveys.services.survey.parts import Components, Elements
 from solotable.systems.surveys.services.survey.surveys import Surveys
 from tests.systems.harness import Harness
 
+#: The requests of one write of a part: the item, the head of its space, then both with a log record.
+SYNCED_WRITE = ["GetItem", "GetItem", "TransactWriteItems"]
+#: The write units of the head and of a log record of less than 1 KB, in a transaction.
+LOG_WCU = 4.0
+
+
+class Puts(list[Entity]):
+    """Entities to write."""
+
+    put = list[Entity].append
+
+
+@contextmanager
+def put_many(store: Store) -> Iterator[Puts]:
+    """Collect entities, and write them in transactions: a batch cannot write what is synced."""
+    entities = Puts()
+    yield entities
+    for start in range(0, len(entities), 80):
+        with store.transaction() as tx:
+            for entity in entities[start : start + 80]:
+                tx.put(entity)
+
+
+class _Shared(AsyncDatabase):
+    """A database on the engine of the test, which stays open."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
 
 @dataclass
 class Office(Harness):
     """The surveys for one test: the tenants are acme and zeta, and ann owns the surveys."""
+
+    def contended(self) -> AsyncDatabase:
+        """Return a database that is not recorded, and waits after conflicts as outside of tests."""
+        scope = replace(self.blocking.scope, retries=Retries(random=random.random))
+        return _Shared(to_async(self.engine), scope)
 
     def store(self, tenant: str = "acme") -> AsyncStore:
         return self.db.tenant(tenant)

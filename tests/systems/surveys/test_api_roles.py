@@ -14,7 +14,7 @@ from .api import MEMBERS, OPERATIONS, ROLES, Api, path_ids, running
 G = {"GLOBAL_ADMIN"}
 A = G | {"TENANT_ADMIN"}
 M = A | {"MEMBER"}
-#: The endpoints of system 4 in the requirements, but those of sync and migration: the roles of a tenant, and
+#: The endpoints of system 4 in the requirements, but those of sync: the roles of a tenant, and
 #: the role in the survey.
 WRITTEN: dict[str, tuple[set[str], str | None]] = {
     "GET /surveys": (M, None),
@@ -54,6 +54,10 @@ WRITTEN: dict[str, tuple[set[str], str | None]] = {
     "DELETE /phrases/{kind}/{phrase_id}": (A, None),
     "GET /tenant/export": (A, None),
     "GET /admin/surveys": (G, None),
+    "POST /admin/migrate": (G, None),
+    "POST /admin/verify": (G, None),
+    "POST /admin/rollback": (G, None),
+    "PUT /admin/flags/table": (G, None),
     "GET /tenants": (G, None),
     "POST /tenants": (G, None),
     **{f"{method} /tenants/{{tenant}}": (G, None) for method in ("GET", "PATCH", "DELETE")},
@@ -69,6 +73,7 @@ WRITTEN: dict[str, tuple[set[str], str | None]] = {
     "GET /reports/{token}/report.pdf": (set(), None),
     "POST /surveys/{survey_id}/restore": (A, None),
     "GET /metrics": (G, None),
+    "GET /sync": (M, None),
 }
 #: The token of the path is the credential.
 PUBLIC = {"GET /reports/{token}", "GET /reports/{token}/report.pdf"}

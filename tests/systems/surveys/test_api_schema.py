@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from schemathesis.generation import GenerationMode
 
-from solotable.systems.surveys.app import create_app
 from tests.systems.fuzzing import check_description, check_examples, fuzz, fuzzed
 from tests.systems.http import Operation
 
-from .api import OPERATIONS, Api, running
+from .api import DOCUMENT, OPERATIONS, Api, running
 
-DOCUMENT = create_app("sqlite://").openapi()
 FUZZED = fuzzed(DOCUMENT)
 UNFIT = [each for each in FUZZED if each.body or each.query or each.path_parameters]
 

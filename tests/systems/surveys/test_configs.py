@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.requests import BatchWriteItem
+from solotable._protocol.requests import TransactWriteItems
 from solotable._values.size import item_size
 from solotable.errors import AlreadyExists, NotFound, StoredDataError, VersionConflict
 from solotable.systems.surveys.entities.configs import SurveyConfigPart
@@ -140,7 +140,8 @@ def test_a_survey_whose_creation_was_interrupted_is_finished_without_overwriting
     def crash() -> None:
         raise KeyboardInterrupt
 
-    office.watched.slip_in(BatchWriteItem, crash)
+    # After the survey, its snapshot and both sections.
+    office.watched.slip_in(TransactWriteItems, crash, after=4)
     with pytest.raises(KeyboardInterrupt):
         office.run(office.configs().create_survey(draft, owner="ann"))
     begun = office.run(office.surveys().get("s1", consistent=True))

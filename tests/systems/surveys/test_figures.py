@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from solotable import AsyncDatabase
-from solotable._connect import to_async
 from solotable.systems.surveys.entities.surveys import SurveyComponent, SurveyElement, SurveySection
 from solotable.systems.surveys.formats.order_keys import spread
 from solotable.systems.surveys.services.drafts import ElementPatch, SectionDraft, SectionPatch, SurveyDraft
@@ -20,7 +18,7 @@ from solotable.systems.surveys.table import surveyor
 from tests.killing import Start
 
 from .editing import EDITS, NOON, TENANT, edit_all
-from .office import Office
+from .office import LOG_WCU, SYNCED_WRITE, Office, put_many
 
 EDITORS = 16
 PROCESSES = 2
@@ -35,7 +33,7 @@ def test_s4_31_a_survey_of_30_150_400_parts_is_one_query(office: Office) -> None
             survey_id="tower", section_id=f"s{number}", name="Flat", order=order, notes=notes
         )
         store.create(section)
-    with store.batch(overwrite=True) as batch:
+    with put_many(store) as batch:
         for number, order in enumerate(spread(150)):
             fields: dict[str, Any] = {"survey_id": "tower", "order": order, "notes": notes}
             batch.put(
@@ -57,14 +55,15 @@ def test_s4_31_a_survey_of_30_150_400_parts_is_one_query(office: Office) -> None
 @pytest.mark.parametrize(
     ("edit", "by_index"),
     [
-        # GSI4 is by the time of the change: its entry moves, which is a delete and a put.
-        (lambda office, ids: office.edit_section(ids, notes="dry"), {"GSI4": 2.0}),
-        (lambda office, ids: office.edit_section(ids, condition="Poor"), {"GSI2": 1.0, "GSI4": 2.0}),
-        (lambda office, ids: office.edit_element(ids, notes="dry"), {"GSI4": 2.0}),
+        # GSI4 is by the time of the change: its entry moves, which is a delete and a put. Each counts twice
+        # in a transaction.
+        (lambda office, ids: office.edit_section(ids, notes="dry"), {"GSI4": 4.0}),
+        (lambda office, ids: office.edit_section(ids, condition="Poor"), {"GSI2": 2.0, "GSI4": 4.0}),
+        (lambda office, ids: office.edit_element(ids, notes="dry"), {"GSI4": 4.0}),
     ],
 )
-def test_s4_31_an_edit_writes_one_unit_and_the_entries_that_show_it(
-    office: Office, edit: Callable[[Any, Any], Any], by_index: dict[str, float]
+def test_s4_31_an_edit_writes_one_item_the_entries_that_show_it_and_its_log(
+    office: Office, surveys_place: str, edit: Callable[[Any, Any], Any], by_index: dict[str, float]
 ) -> None:
     survey = office.survey()
     section = office.section(survey, notes="n" * 300)
@@ -72,10 +71,12 @@ def test_s4_31_an_edit_writes_one_unit_and_the_entries_that_show_it(
     office.clock.seconds += 1
     office.sent()
     _, used = office.measured(edit(_Edits(office), (survey, section, element)))
-    assert office.sent() == ["UpdateItem"]
+    assert office.sent() == SYNCED_WRITE
     written = {name.rpartition("/")[2]: units.wcu for name, units in used.indexes.items() if units.wcu}
     assert written == by_index
-    assert used.wcu == 1.0 + sum(by_index.values())
+    # DynamoDB Local rounds the size of all items of a transaction, not of each.
+    if surveys_place != "local":
+        assert used.wcu == 2.0 + sum(by_index.values()) + LOG_WCU
 
 
 class _Edits:
@@ -110,19 +111,9 @@ def test_s4_32_sixteen_threads_edit_sixteen_sections_without_a_conflict(office: 
     for number in range(EDITORS):
         office.section(survey, f"Room {number}", section_id=f"room{number}")
 
-    def opened() -> AsyncDatabase:
-        return _Shared(to_async(office.engine), office.blocking.scope)
-
-    edit_all(opened, survey.survey_id, range(EDITORS))
+    edit_all(office.contended, survey.survey_id, range(EDITORS))
     tree = office.run(office.surveys().whole(survey.survey_id, consistent=True))
     _check(tree)
-
-
-class _Shared(AsyncDatabase):
-    """A database on the engine of the test, which stays open."""
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 def test_s4_32_sixteen_editors_in_processes_edit_sixteen_sections_without_a_conflict(

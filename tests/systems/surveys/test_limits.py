@@ -41,7 +41,7 @@ from solotable.systems.surveys import (
 from solotable.systems.surveys.services.survey.photos import MAX_PHOTO_ACTIONS, photo_steps
 from solotable.systems.surveys.services.survey.surveys import MAX_USERS
 
-from .office import Office
+from .office import Office, put_many
 
 
 def images(office: Office, count: int) -> list[str]:
@@ -235,7 +235,7 @@ def test_a_batch_with_too_many_photos_is_rejected_before_anything_is_written(off
         BatchChange(kind="section", id=section.section_id, set={"photos": known[at * 30 : at * 30 + 30]})
         for at, section in enumerate(sections)
     ]
-    with pytest.raises(InvalidInput, match="need 123 actions of one transaction, which has 100"):
+    with pytest.raises(InvalidInput, match="need 123 actions of one transaction, which has 98"):
         office.run(batch_update(office.store(), survey.survey_id, changes))
     assert office.raw() == before
     office.run(batch_update(office.store(), survey.survey_id, changes[:1]))
@@ -249,11 +249,11 @@ def test_a_survey_of_a_thousand_photos_is_read_and_reported_whole(office: Office
     known = [f"i{number:04d}" for number in range(1000)]
     section = office.section(survey)
     store = office.beside()
-    with store.batch(overwrite=True) as batch:
+    with put_many(store) as batch:
         for number in range(20):
             element = office.element(section, f"Room {number}", element_id=f"e{number}")
             photos = known[number * 50 : number * 50 + 50]
-            batch.put(element.model_copy(update={"photos": photos, "version": 2}))
+            batch.put(element.model_copy(update={"photos": photos}))
             for image_id in photos:
                 batch.put(
                     ImageUse(
@@ -343,7 +343,7 @@ def test_an_edit_of_a_part_that_is_being_deleted_does_not_bring_it_back(office: 
     section = office.section(survey)
     office.element(section)
     other = Sections(elsewhere(office).tenant("acme"), survey.survey_id)
-    office.watched.slip_in(UpdateItem, lambda: run_apart(other.delete(section.section_id)))
+    office.watched.slip_in(TransactWriteItems, lambda: run_apart(other.delete(section.section_id)))
     with pytest.raises(NotFound):
         office.run(office.sections(survey).update(section.section_id, SectionPatch(notes="late")))
     assert [key for key in office.keys("SURVEY#") if "#SECTION#" in key or "#ELEMENT#" in key] == []

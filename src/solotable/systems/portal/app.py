@@ -12,14 +12,17 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.routing import Route
 
 from solotable import AsyncDatabase
+from solotable.pages.assets import Assets
+from solotable.systems.browser.render import Branding, Renderer
 from solotable.systems.file_types import MB
+from solotable.systems.http.cursors import CursorSeal
+from solotable.systems.http.error_format import ErrorFormat
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.dependency import limit_problems
 from solotable.systems.openapi_examples import add_examples
@@ -31,16 +34,14 @@ from solotable.web.periodic import run_every
 
 from .identity.directory import Directory, LocalDirectory
 from .identity.users import users
-from .pages.browser.error_pages import render_problem
-from .pages.browser.render import Renderer, Site
+from .pages.browser.error_pages import error_pages
 from .pages.inbox import LiveSettings
 from .pages.routing import add_pages
 from .routes import ROUTERS
 from .routes.examples import EXAMPLES
 from .routes.files import receive_upload, send_download
 from .routes.requests.access import PROBLEMS
-from .routes.requests.cursors import CursorSeal
-from .routes.requests.envelope import STORAGE_PATH, ErrorFormat, document_envelopes
+from .routes.requests.envelope import STORAGE_PATH, document_envelopes, error_bytes, is_program
 from .routes.requests.rate_limits import NAMESPACE, USER_LIMITS
 from .search.fts5 import Fts5Index
 from .search.port import SearchIndex
@@ -51,6 +52,7 @@ from .workers import Workers, WorkerSettings
 
 #: The largest file and some space for the rest of a form.
 MAX_BODY_BYTES = MAX_FILE_BYTES + MB
+_PAGES = "solotable.systems.portal.pages"
 #: `connect(url, *ALL_TABLES)` opens the portal with its local users.
 ALL_TABLES = (*TABLES, users)
 
@@ -75,7 +77,8 @@ class PortalSettings:
     #: Background work in this process; None if other processes do it.
     workers: WorkerSettings | None = field(default_factory=WorkerSettings)
     live: LiveSettings = field(default_factory=LiveSettings)
-    site: Site = field(default_factory=Site)
+    #: What the pages call the portal.
+    name: str = "Lantern"
     trusted_hosts: Iterable[str] = ()
     cors_origins: Iterable[str] = ()
     hsts_seconds: int = 0
@@ -92,8 +95,10 @@ def create_app(source: str, *, auth: Auth | None = None, settings: PortalSetting
             source, *ALL_TABLES, cursor_secrets=given.cursor_secrets, during=_during(source, given)
         ),
     )
-    app.state.cursor_seal = CursorSeal(given.cursor_secrets)
-    app.state.renderer = Renderer(given.site)
+    app.state.cursor_seal = CursorSeal(given.cursor_secrets, purpose=b"portal cursor")
+    assets = Assets("solotable.systems.browser", _PAGES)
+    branding = Branding(name=given.name, stylesheet="portal.css")
+    app.state.renderer = Renderer(_PAGES, branding, assets)
     app.state.live = given.live
     app.state.open_streams = 0
     for router in ROUTERS:
@@ -101,7 +106,7 @@ def create_app(source: str, *, auth: Auth | None = None, settings: PortalSetting
     for method, handler in (("PUT", receive_upload), ("GET", send_download)):
         path = f"{STORAGE_PATH}/{{key:path}}"
         app.router.routes.append(Route(path, handler, methods=[method], include_in_schema=False))
-    add_pages(app)
+    add_pages(app, assets)
     install(
         app,
         auth=auth,
@@ -113,7 +118,12 @@ def create_app(source: str, *, auth: Auth | None = None, settings: PortalSetting
     )
     limit_problems(app)
     add_examples(app, EXAMPLES, document_envelopes)
-    app.add_middleware(ErrorFormat, render=partial(render_problem, app.state.renderer))
+    app.add_middleware(
+        ErrorFormat,
+        encode=error_bytes,
+        render=error_pages(app.state.renderer).render,
+        is_program=is_program,
+    )
     return app
 
 

@@ -253,7 +253,7 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
             f"  curl -s {vic} {base}/v1/content",
             f"  curl -s {vic} '{base}/v1/content?query=pricing'",
             f"  curl -s {vic} {base}/v1/notifications",
-            f"Documentation: {base}/docs (it loads scripts from a CDN; offline use {base}/openapi.json)",
+            f"Documentation: {base}/docs",
         ]
     )
 
@@ -281,18 +281,22 @@ def server(
     return uvicorn.Server(config)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo."""
-    demo = Demo(
+def make_demo(port: int = 8083) -> Demo:
+    """Return the demo on a port."""
+    return Demo(
         name="portal",
         summary="An enablement portal to try.",
-        port=8083,
+        port=port,
         prepare=_prepare,
         credentials=credentials,
         greeting=greeting,
         server=server,
     )
-    return demo.run(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo."""
+    return make_demo().run(argv)
 
 
 if __name__ == "__main__":

@@ -8,31 +8,40 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from solotable import AsyncDatabase
+from solotable.migrations.migration import Migration
 from solotable.observe import Observer, PrometheusObserver, combine
+from solotable.sync import Sync
 from solotable.systems.file_types import MB
 from solotable.systems.openapi_examples import add_examples
 from solotable.systems.storage import FolderStorage, Storage
 from solotable.web import Auth, install, lifespan
 from solotable.web.lifespan import Lifespan
+from solotable.web.replicache import replicache_router
 
 from .report.links import ReportLinks
 from .routes import ROUTERS
 from .routes.access import PROBLEMS
 from .routes.dependencies import KnownTenants
 from .routes.examples import EXAMPLES
+from .routes.sync import authenticate_member
+from .services.migration import SurveyMigration
+from .sync.mutators import survey_mutators
+from .sync.rights import visible_spaces
 from .table import surveyor
 
 #: The largest photo and some space for headers.
 MAX_BODY_BYTES = 26 * MB
 #: Reports that are printed as PDF at once.
 MAX_PRINTS = 2
+#: The versions of the client's code that the mutators understand.
+SCHEMA_VERSIONS = frozenset({"1"})
 
 
 def create_app(  # noqa: PLR0913 - the settings of an app, each by name
@@ -46,12 +55,14 @@ def create_app(  # noqa: PLR0913 - the settings of an app, each by name
     trusted_hosts: Iterable[str] = (),
     cors_origins: Iterable[str] = (),
     hsts_seconds: int = 0,
+    migration: Migration | None = None,
 ) -> FastAPI:
     """Return the surveys on a URL, or on an open database.
 
     `storage` keeps the bytes of files: a folder or a Storage; by default a folder that ends with the app.
     `link_secrets` sign the links to reports; without them, links end with the process. `observer` gets every
     request to the table, as `/metrics` does; an open database has its own observer, and `/metrics` is empty.
+    `migration` is the move from the old tables, which `/admin/migrate` works on.
     """
     metrics = PrometheusObserver()
     app = FastAPI(
@@ -70,6 +81,7 @@ def create_app(  # noqa: PLR0913 - the settings of an app, each by name
     app.state.report_links = ReportLinks(link_secrets)
     app.state.printing = asyncio.Semaphore(MAX_PRINTS)
     app.state.known_tenants = KnownTenants()
+    app.state.migration = None if migration is None else SurveyMigration(migration)
     for router in ROUTERS:
         app.include_router(router)
     install(
@@ -85,6 +97,27 @@ def create_app(  # noqa: PLR0913 - the settings of an app, each by name
     return app
 
 
+@contextmanager
+def _syncing(app: FastAPI) -> Iterator[None]:
+    """Serve `/replicache` for as long as the database is open."""
+    sync = Sync(
+        app.state.database,
+        mutators=survey_mutators,
+        view=visible_spaces,
+        schema_versions=SCHEMA_VERSIONS,
+    )
+    sync.attach(asyncio.get_running_loop())
+    app.state.sync = sync
+    before = list(app.router.routes)
+    app.include_router(replicache_router(sync, auth=authenticate_member), include_in_schema=False)
+    try:
+        yield
+    finally:
+        app.router.routes[:] = before
+        sync.close()
+        del app.state.sync
+
+
 def _during(storage: Storage | str | Path | None) -> Lifespan:
     """Return the lifespan of the storage."""
 
@@ -95,6 +128,7 @@ def _during(storage: Storage | str | Path | None) -> Lifespan:
             if given is None:
                 given = stack.enter_context(tempfile.TemporaryDirectory(prefix="solotable-surveys-"))
             app.state.storage = FolderStorage(given) if isinstance(given, (str, Path)) else given
+            stack.enter_context(_syncing(app))
             yield
 
     return span

@@ -58,6 +58,7 @@ from . import (
 from .app import create_app
 from .demo_photos import draw_house
 from .formats.order_keys import spread
+from .services.commits import TransactionBatch
 
 if TYPE_CHECKING:
     import uvicorn
@@ -212,7 +213,7 @@ async def _write_large_survey(store: AsyncStore, owner: str) -> None:
     """Write a survey of 30 sections, 150 elements and 400 components."""
     await Surveys(store).create(SurveyDraft(survey_id="tower", title="Tower Block 7"), owner=owner)
     left = 400
-    async with store.batch(overwrite=True) as batch:
+    async with TransactionBatch(store) as batch:
         for number, order in enumerate(spread(30)):
             section = SurveySection(
                 survey_id="tower", section_id=f"s{number}", name=f"Flat {number}", order=order
@@ -245,14 +246,16 @@ async def _write_large_survey(store: AsyncStore, owner: str) -> None:
                         )
 
 
-def _prepare(url: str) -> str:
-    async def prepare() -> str:
+def prepare(url: str) -> str:
+    """Write the data at a URL, and return a summary."""
+
+    async def write() -> str:
         async with connect_async(url, surveyor) as db:
             await seed(db, FolderStorage(_files(url)))
             counts = {tenant: len((await Surveys(db.tenant(tenant)).list()).items) for tenant in TENANTS}
         return "".join(f"{tenant}: {count} surveys\n" for tenant, count in counts.items())
 
-    return asyncio.run(prepare())
+    return asyncio.run(write())
 
 
 def _files(url: str) -> Path:
@@ -283,7 +286,7 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
             "Open this report in a browser. The link needs no key, and ends after a day or with the demo:",
             f"  {base}/reports/{token}",
             "",
-            f"API documentation: {base}/docs (it loads scripts from a CDN; offline use {base}/openapi.json)",
+            f"API documentation: {base}/docs",
             "",
             "Send a key as x-api-key. With a key for all tenants, select one with x-tenant-id.",
             *rows,
@@ -316,18 +319,22 @@ def server(
     return uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo."""
-    demo = Demo(
+def make_demo(port: int = 8082) -> Demo:
+    """Return the demo on a port."""
+    return Demo(
         name="surveys",
         summary="Building surveys to try.",
-        port=8082,
-        prepare=_prepare,
+        port=port,
+        prepare=prepare,
         credentials=credentials,
         greeting=greeting,
         server=server,
     )
-    return demo.run(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo."""
+    return make_demo().run(argv)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from solotable import AsyncDatabase, Page
 from solotable.errors import AlreadyExists
 from solotable.flow import scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.inputs import Input
 from solotable.systems.portal.entities.aggregates import EventToken
 from solotable.systems.portal.entities.events import ActivityEvent
 from solotable.systems.portal.entities.values import ContentId
-from solotable.systems.portal.services.drafts import PortalInput
 
 #: The events of one request: with the token they are one transaction.
 MOST_EVENTS = 50
@@ -46,7 +46,7 @@ def _check_depth(value: object, deepest: int) -> None:
         _check_depth(each, deepest - 1)
 
 
-class EventDraft(PortalInput):
+class EventDraft(Input):
     """What a client says of an event. A `timestamp` or `user_id` is rejected as an unknown field."""
 
     event_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")]

@@ -6,12 +6,12 @@ A session ends when its user signs out, is disabled or changes their password, a
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from solotable import AsyncDatabase
+from solotable.systems.browser.sessions import form_token
 from solotable.systems.portal.roles import Caller
 
 from .users import Session, User
@@ -73,16 +73,6 @@ class Sessions:
         """End all sessions of a user."""
         user = await self._db.require(User, user_id=user_id, consistent=True)
         await self._db.update(User, user_id=user_id, version=user.version, add={"generation": 1})
-
-
-def form_token(secret: str) -> str:
-    """Return the form token of a session or of a sign-in form, derived from its cookie."""
-    return hmac.new(secret.encode(), b"portal form", hashlib.sha256).hexdigest()
-
-
-def is_form_token(secret: str, given: str) -> bool:
-    """Return whether a form was made for this cookie."""
-    return hmac.compare_digest(form_token(secret).encode(), given.encode("utf-8", "replace"))
 
 
 def _digest(token: str) -> str:

@@ -1,1 +1,1 @@
-"""E-mail of the portal: a port, SMTP, and digests of unread notifications."""
+"""E-mail of the portal: digests of unread notifications."""

@@ -17,11 +17,11 @@ from typing import Literal
 from solotable import ANY, Database
 from solotable.errors import AlreadyExists, ConditionFailed, VersionConflict
 from solotable.flow import scope_of
+from solotable.systems.mail.port import Mailer, MailOutcomeUnknown, MailRejected
 from solotable.systems.portal.entities.digests import DigestState
 from solotable.systems.portal.entities.notifications import Notification
 
 from .digest_text import MOST_SHOWN, digest_message
-from .port import Mailer, MailOutcomeUnknown, MailRejected
 
 Every = Literal["day", "week"]
 #: How far back the first digest of a user looks.

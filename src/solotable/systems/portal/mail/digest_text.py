@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
+from solotable.systems.mail.port import MailMessage
 from solotable.systems.portal.entities.notifications import Notification
-
-from .port import MailMessage
 
 #: The notifications that an e-mail lists; it says how many more there are.
 MOST_SHOWN = 20

@@ -9,14 +9,16 @@ from fastapi import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from solotable.pages.forms import FieldError, Form, read_form
+from solotable.systems.browser.redirects import local_path, see
+from solotable.systems.browser.sessions import form_token, is_form_token
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.identity.directory import LocalDirectory
-from solotable.systems.portal.identity.sessions import Sessions, form_token, is_form_token
+from solotable.systems.portal.identity.sessions import Sessions
 from solotable.systems.portal.routes.requests.rate_limits import take_sign_in
 from solotable.web import get_database
 
-from .browser.forms import FieldError, Form, read_form
-from .browser.visits import Visit, end_session, find_session, local_path, renderer_of, see, set_session
+from .browser.visits import COOKIE, Visit, find_session, renderer_of
 
 #: The cookie of forms without a session; its token keeps other sites from signing a browser in.
 _FORM_COOKIE = "portal_form"
@@ -104,7 +106,7 @@ async def sign_out(visit: Visit) -> Response:
         await sessions.close_all(visit.caller.user_id)
     await sessions.close(visit.signed_in.token)
     response = see("/sign-in")
-    end_session(visit.request, response)
+    COOKIE.clear(visit.request, response)
     return response
 
 
@@ -115,7 +117,7 @@ async def _open(request: Request, user_id: str, path: str) -> Response:
     if old is not None:
         await sessions.close(old.token)
     response = see(path)
-    set_session(request, response, await sessions.open(user_id))
+    COOKIE.set(request, response, await sessions.open(user_id))
     response.delete_cookie(_FORM_COOKIE, path="/", httponly=True, samesite="strict")
     return response
 

@@ -11,6 +11,9 @@ from fastapi import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from solotable.errors import NotFound
+from solotable.systems.browser.multipart import MultipartReader
+from solotable.systems.browser.redirects import see
+from solotable.systems.browser.render import Done
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.events.recording import EventLog
 from solotable.systems.portal.identity.directory import Directory
@@ -21,9 +24,7 @@ from solotable.systems.portal.services.lifecycle import Lifecycle
 from solotable.systems.portal.services.notifications.inbox import Inbox
 from solotable.systems.storage import Storage
 
-from .browser.multipart import MultipartReader
-from .browser.render import Done
-from .browser.visits import Visit, see
+from .browser.visits import Visit
 from .views.content import content_page
 from .views.shared import content_url
 

@@ -10,6 +10,9 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from solotable.errors import NotFound, VersionConflict
+from solotable.pages.forms import FieldError, Form, errors_of
+from solotable.systems.browser.dates import relative
+from solotable.systems.browser.redirects import see
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.errors import IllegalTransition
@@ -21,9 +24,7 @@ from solotable.systems.portal.services.access import check_editable
 from solotable.systems.portal.services.contents import Contents
 from solotable.systems.portal.services.drafts import ContentDraft, ContentPatch
 
-from .browser.forms import FieldError, Form, errors_of
-from .browser.visits import Visit, see
-from .views.dates import relative
+from .browser.visits import Visit
 from .views.shared import Step, content_url, steps_of
 
 _LABELS = {

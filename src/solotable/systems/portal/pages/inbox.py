@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 
 from starlette.responses import Response, StreamingResponse
 
+from solotable.systems.browser.redirects import see
+from solotable.systems.browser.render import Done
 from solotable.systems.portal.identity.sessions import Sessions
 from solotable.systems.portal.services.notifications.inbox import Inbox
 
-from .browser.render import LIVE_POLICY, Done
-from .browser.visits import Visit, see
+from .browser.visits import LIVE_POLICY, Visit
 from .library import seal_of
 from .views.inbox import inbox_page
 

@@ -7,13 +7,13 @@ from typing import cast
 
 from starlette.responses import Response
 
+from solotable.systems.browser.render import Done
+from solotable.systems.http.cursors import CursorSeal
 from solotable.systems.portal.events.recording import EventLog
-from solotable.systems.portal.routes.requests.cursors import CursorSeal
 from solotable.systems.portal.routes.searches import visibility_of
 from solotable.systems.portal.search.records import LONGEST_TEXT, MOST_WORDS, SearchQuery
 from solotable.systems.portal.search.service import Search
 
-from .browser.render import Done
 from .browser.visits import Visit
 from .views.library import FILTERS, library_page
 

@@ -11,13 +11,14 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from solotable.errors import NotUnique
+from solotable.pages.forms import FieldError, Form, errors_of
+from solotable.systems.browser.redirects import see
+from solotable.systems.browser.render import Done
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.identity.directory import INVITATION_DAYS, Directory, InvitationDraft, Profile
 from solotable.systems.portal.roles import ROLES
 
-from .browser.forms import FieldError, Form, errors_of
-from .browser.render import Done
-from .browser.visits import Visit, see
+from .browser.visits import Visit
 from .library import seal_of
 
 _PAGE = 50

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from solotable.pages.assets import Assets
 from solotable.systems.portal.roles import Role
 
 from . import account, analytics, content, editing, inbox, library, people, subscriptions
-from .browser.assets import serve_asset
 from .browser.visits import Handler, guarded
 
 _CONTENT = "/content/{content_id}"
@@ -67,14 +67,13 @@ _OPEN = (
     ("POST", "/sign-in", account.sign_in),
     ("GET", "/invitations/{link}", account.show_invitation),
     ("POST", "/invitations/{link}", account.accept_invitation),
-    ("GET", "/static/{version}/{name}", serve_asset),
 )
 
 
-def add_pages(app: FastAPI) -> None:
-    """Add the pages to an app; they are not part of its OpenAPI document."""
+def add_pages(app: FastAPI, assets: Assets) -> None:
+    """Add the pages and their files to an app; they are not part of its OpenAPI document."""
     for page in PAGES:
         endpoint = guarded(page.handler, page.least, reads_form=page.reads_form)
         app.router.routes.append(Route(page.path, endpoint, methods=[page.method], include_in_schema=False))
-    for method, path, handler in _OPEN:
+    for method, path, handler in (*_OPEN, ("GET", assets.path, assets.serve)):
         app.router.routes.append(Route(path, handler, methods=[method], include_in_schema=False))

@@ -10,6 +10,9 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from solotable.errors import NotFound
+from solotable.pages.forms import FieldError, Form, errors_of
+from solotable.systems.browser.redirects import see
+from solotable.systems.browser.render import Done
 from solotable.systems.errors import InvalidInput
 from solotable.systems.portal.entities.subscriptions import Subscription
 from solotable.systems.portal.errors import TooMany
@@ -19,9 +22,7 @@ from solotable.systems.portal.search.service import Search
 from solotable.systems.portal.services.drafts import SubscriptionDraft
 from solotable.systems.portal.services.subscriptions import Subscriptions
 
-from .browser.forms import FieldError, Form, errors_of
-from .browser.render import Done
-from .browser.visits import Visit, see
+from .browser.visits import Visit
 from .library import seal_of
 from .views.subscriptions import (
     SubscriptionsPage,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from solotable.systems.formats.inputs import Input
 from solotable.systems.portal.entities.values import (
     ExpiryPolicy,
     Line,
@@ -25,17 +25,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class PortalInput(BaseModel):
-    """Input of a caller: unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    def given(self) -> dict[str, Any]:
-        """Return the given fields."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
-
-class ContentDraft(PortalInput):
+class ContentDraft(Input):
     """New content. Its owner is the caller, its status Draft."""
 
     title: Line
@@ -52,7 +42,7 @@ class ContentDraft(PortalInput):
     expiry_policy: ExpiryPolicy | None = None
 
 
-class ContentPatch(PortalInput):
+class ContentPatch(Input):
     """A change of content. None removes an optional field."""
 
     title: Line = "-"
@@ -69,20 +59,20 @@ class ContentPatch(PortalInput):
     expiry_policy: ExpiryPolicy | None = None
 
 
-class OwnerPatch(PortalInput):
+class OwnerPatch(Input):
     """Another owner of content."""
 
     owner_user_id: UserId
 
 
-class FileDetails(PortalInput):
+class FileDetails(Input):
     """The name and the type of an uploaded file."""
 
     file_name: Line
     content_type: str
 
 
-class SubscriptionDraft(PortalInput):
+class SubscriptionDraft(Input):
     """A new subscription; what is absent, or `*`, matches everything."""
 
     product_suite: ProductFilter | None = None

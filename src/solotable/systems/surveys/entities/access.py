@@ -25,6 +25,8 @@ TenantId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 UserId = Annotated[str, Field(min_length=1, max_length=128)]
 SurveyRole = Literal["owner", "editor", "viewer"]
 MemberRole = Literal["member", "admin"]
+#: What a role in a survey may do includes what lower ones may.
+RANKS: dict[SurveyRole, int] = {"viewer": 1, "editor": 2, "owner": 3}
 
 
 class Tenant(Entity, table=surveyor, scope="global"):

@@ -16,13 +16,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import FROM_SCOPE, Counted, Counter, Entity, Key, Query, new_id, pattern
+from solotable import FROM_SCOPE, Counted, Counter, Entity, Key, Query, Synced, new_id, pattern
 from solotable.systems.surveys.formats.texts import Name, PhraseText, ShortText
 from solotable.systems.surveys.table import OF_TENANT, surveyor
 
-from .stored import Id, Order, Stored
+from .stored import NOT_SENT, Id, Order, Stored
 
 LIBRARY = "TENANT#{tenant_id}#LIBRARY"
+#: The space of the phrases, which every user of the tenant sees.
+PHRASES_SPACE = "phrases"
 PhraseKind = Literal["Defect", "Condition"]
 #: What a phrase can be associated with.
 TargetKind = Literal["ELEMENT", "COMPONENT", "MATERIAL"]
@@ -109,6 +111,9 @@ class Phrase(Stored, table=surveyor):
     key = Key(OF_TENANT, "PHRASE#{kind}#{phrase_id}")
     by_kind = Key("TENANT#{tenant_id}#PHRASE#{kind}", "{name}#{phrase_id}", index="GSI1")
     by_time = Key(OF_TENANT, "{updated:us}#PHRASE#{kind}#{phrase_id}", index="GSI4")
+
+    #: The kind is in the key of the item, so a phrase of another kind is another key for clients too.
+    sync = Synced(space=PHRASES_SPACE, key="phrase/{kind}/{phrase_id}", exclude=NOT_SENT)
 
     phrase_id: Id = Field(default_factory=new_id)
     kind: PhraseKind

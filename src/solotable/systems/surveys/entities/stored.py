@@ -16,6 +16,10 @@ Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-
 Order = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=r"^[0-9A-Za-z]*[1-9A-Za-z]$")]
 #: C4.12: one list of conditions for all parts of a survey.
 Condition = Literal["Excellent", "Good", "Fair", "Poor", "N/A"]
+#: The space of a survey and its parts: their writes have one order, and a user sees all of it or nothing.
+SPACE = "survey/{survey_id}"
+#: What clients that work offline do not get: they have their own queue, and the server's is not theirs.
+NOT_SENT = ("sync_status", "waiting_since", "sync_error")
 
 
 class Stored(Entity):

@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import Counted, Counter, Key, Query, SoftDelete, new_id, pattern
+from solotable import Counted, Counter, Key, Query, SoftDelete, Synced, new_id, pattern
 from solotable.systems.surveys.formats.texts import Address, ClientName, Name, Notes, ShortText, Title
 from solotable.systems.surveys.table import OF_TENANT, WAITING, surveyor
 
-from .stored import Condition, Id, Order, Stored, SyncStatus
+from .stored import NOT_SENT, SPACE, Condition, Id, Order, Stored, SyncStatus
 
 SurveyStatus = Literal["draft", "in_progress", "completed", "archived"]
 PhotoIds = Annotated[list[Id], Field(max_length=50)]
@@ -45,6 +45,8 @@ class SurveyMeta(Stored, table=surveyor):
         grace=timedelta(days=30),
         cascade=("SurveySection", "SurveyElement", "SurveyComponent", "SurveyConfig", "SurveyConfigPart"),
     )
+
+    sync = Synced(space=SPACE, key="survey/{survey_id}", exclude=(*NOT_SENT, "changed"))
 
     survey_id: Id = Field(default_factory=new_id)
     title: Title = "Untitled"
@@ -138,6 +140,8 @@ class SurveySection(Stored, table=surveyor):
         SurveyMeta, "completed_sections", where=lambda section: section.completed_at is not None
     )
 
+    sync = Synced(space=SPACE, key="section/{survey_id}/{section_id}", exclude=(*NOT_SENT, "deleting"))
+
     survey_id: Id
     section_id: Id = Field(default_factory=new_id)
     name: Name
@@ -169,6 +173,8 @@ class SurveyElement(Stored, table=surveyor):
     by_sync = Key(WAITING, "{waiting_since:us}#ELEMENT#{survey_id}#{element_id}", index="GSI3")
     by_time = Key(OF_TENANT, "{updated:us}#ELEMENT#{survey_id}#{element_id}", index="GSI4")
 
+    sync = Synced(space=SPACE, key="element/{survey_id}/{element_id}", exclude=(*NOT_SENT, "deleting"))
+
     survey_id: Id
     element_id: Id = Field(default_factory=new_id)
     section_id: Id
@@ -199,6 +205,8 @@ class SurveyComponent(Stored, table=surveyor):
     )
     by_sync = Key(WAITING, "{waiting_since:us}#COMPONENT#{survey_id}#{component_id}", index="GSI3")
     by_time = Key(OF_TENANT, "{updated:us}#COMPONENT#{survey_id}#{component_id}", index="GSI4")
+
+    sync = Synced(space=SPACE, key="component/{survey_id}/{component_id}", exclude=NOT_SENT)
 
     survey_id: Id
     component_id: Id = Field(default_factory=new_id)

@@ -4,7 +4,7 @@ A route names the roles that it requires (`access`), calls a service and returns
 enforce the rules of the data, not the routes.
 """
 
-from . import admin, files, library
+from . import admin, files, library, migration, sync
 from .survey import parts, reports, surveys
 
 ROUTERS = (
@@ -16,6 +16,8 @@ ROUTERS = (
     files.router,
     files.bytes_router,
     admin.router,
+    migration.router,
+    sync.router,
 )
 
 __all__ = ["ROUTERS"]

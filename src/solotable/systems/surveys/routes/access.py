@@ -13,8 +13,15 @@ from typing import Annotated, Any
 from fastapi import Depends, HTTPException, Request
 
 from solotable import AsyncStore
+from solotable.errors import (
+    MappingRejected,
+    MigrationConflict,
+    MigrationError,
+    MigrationNotReady,
+    SwitchTimedOut,
+)
 from solotable.systems.routes import Id, allow
-from solotable.systems.surveys.entities.access import SurveyRole
+from solotable.systems.surveys.entities.access import RANKS, SurveyRole
 from solotable.systems.surveys.entities.surveys import SurveyMeta
 from solotable.systems.surveys.errors import InUse, ParentGone
 from solotable.systems.surveys.services.survey.surveys import Surveys
@@ -26,7 +33,6 @@ from .dependencies import active_store_of
 GLOBAL_ADMINS = ("GLOBAL_ADMIN",)
 ADMINS = ("TENANT_ADMIN", *GLOBAL_ADMINS)
 MEMBERS = ("MEMBER", *ADMINS)
-_RANKS: dict[SurveyRole, int] = {"viewer": 1, "editor": 2, "owner": 3}
 
 #: For `install(problems=...)`.
 PROBLEMS: dict[type[Exception], ProblemType] = {
@@ -39,6 +45,16 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         title="Parent gone",
         detail="What it belongs to does not exist.",
         show_message=True,
+    ),
+    **dict.fromkeys(
+        (MigrationError, MappingRejected, MigrationConflict, MigrationNotReady, SwitchTimedOut),
+        ProblemType(
+            status=409,
+            slug="migration",
+            title="Migration not ready",
+            detail="The migration cannot do this now.",
+            show_message=True,
+        ),
     ),
 }
 
@@ -67,7 +83,7 @@ def survey_role(least: SurveyRole) -> Any:
             role = await Surveys(store).role_of(principal.id, survey_id)
         if role is None:
             raise HTTPException(404, "The survey does not exist.")
-        if _RANKS[role] < _RANKS[least]:
+        if RANKS[role] < RANKS[least]:
             raise HTTPException(403, f"This needs the role {least} in the survey.")
         return OpenSurvey(store, survey_id, role, principal.id)
 

@@ -9,9 +9,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from solotable.observe.series import CONTENT_TYPE
+from solotable.systems.formats.inputs import Input
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.systems.surveys.entities.access import Member, MemberRole, Tenant, TenantSummary
-from solotable.systems.surveys.services.drafts import Input, MemberDraft, TenantDraft, TenantPatch
+from solotable.systems.surveys.services.drafts import MemberDraft, TenantDraft, TenantPatch
 from solotable.systems.surveys.services.export import export_tenant
 from solotable.systems.surveys.services.tenants import Members, Tenants, TenantSurvey
 from solotable.web import DatabaseDep, Page, Paging

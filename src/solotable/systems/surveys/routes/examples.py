@@ -201,4 +201,25 @@ EXAMPLES: dict[str, Any] = {
     "Member": _MEMBER,
     "MemberDraft": {"user_id": "ben", "name": "Ben"},
     "RoleChange": {"role": "admin"},
+    "MigrateRequest": {"seconds": 10, "rate": 500},
+    "TableFlag": {"percent": 50},
+    "MigrationState": {
+        "state": "Running",
+        "writes": "source",
+        "reads_percent": 0,
+        "copied_percent": 100,
+        "copied": 4711,
+        "total": 4711,
+        "lag_seconds": 0,
+    },
+    "SyncState": {
+        "tenant_id": "acme",
+        "user_id": "ann",
+        "surveys": [
+            {"survey_id": "mill-lane", "role": "owner", "version": 42, "changed": "2026-11-17T14:31:00Z"}
+        ],
+        "pending": 0,
+        "failed": 0,
+    },
+    "Verification": {"equal": True, "expected": 90210, "actual": 90210},
 }

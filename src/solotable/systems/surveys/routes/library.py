@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from solotable import Page as StoredPage
+from solotable.systems.formats.inputs import Input
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.systems.surveys.entities.configs import Configuration
 from solotable.systems.surveys.entities.library import Component, Element, Phrase, PhraseKind, Section
 from solotable.systems.surveys.services.drafts import (
-    Input,
     LibraryComponentDraft,
     LibraryComponentPatch,
     LibraryElementDraft,

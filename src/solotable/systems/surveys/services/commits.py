@@ -89,10 +89,13 @@ class CommitTransaction(AsyncTransaction):
         self._written.append(Written(verb=verb, entity=kind, key=key_fields(entity, options)))
 
 
-class CommitBatch:
-    """Puts that need not be atomic together: sent in transactions of some of them."""
+class TransactionBatch:
+    """Puts that need not be atomic together: sent in transactions of some of them.
 
-    def __init__(self, store: CommitStore) -> None:
+    Synced entities need it: `store.batch()` cannot log them.
+    """
+
+    def __init__(self, store: AsyncStore) -> None:
         self._store = store
         self._entities: list[Entity] = []
 
@@ -101,7 +104,7 @@ class CommitBatch:
         self._entities.append(entity)
         return entity
 
-    async def __aenter__(self) -> CommitBatch:
+    async def __aenter__(self) -> TransactionBatch:
         return self
 
     async def __aexit__(
@@ -128,7 +131,7 @@ class CommitStore(AsyncStore):
 
     def batch(self, *, overwrite: bool = False) -> Any:
         """Collect puts, which are sent in transactions."""
-        return CommitBatch(self)
+        return TransactionBatch(self)
 
     async def put(self, entity: EntityT, **options: Any) -> EntityT:
         """Create or replace an entity."""

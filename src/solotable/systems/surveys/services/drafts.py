@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from solotable import new_id
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.entities.access import MemberRole, TenantId, UserId
 from solotable.systems.surveys.entities.files import Sha256
 from solotable.systems.surveys.entities.library import Material, PhraseKind, TargetIds
@@ -24,16 +25,6 @@ from solotable.systems.surveys.formats.texts import (
 )
 
 Materials = Annotated[list[Material], Field(max_length=100)]
-
-
-class Input(BaseModel):
-    """Input of a caller: unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    def given(self) -> dict[str, Any]:
-        """Return the given fields."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class SurveyDraft(Input):

@@ -15,10 +15,9 @@ from pydantic import BaseModel
 from solotable import ANY, AsyncStore, AsyncTransaction, Entity, Query
 from solotable.errors import SolotableError, VersionConflict
 from solotable.systems.errors import InvalidInput
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.errors import missing_is_not_found, unwrap_part_failure
 from solotable.systems.surveys.formats.order_keys import OrderKeysUsedUp, between, spread
-
-from .drafts import Input
 
 ItemT = TypeVar("ItemT", bound=Entity)
 ResultT = TypeVar("ResultT")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from solotable import AsyncDatabase, AsyncStore, Erasure, Page
 from solotable.errors import ConditionFailed
 from solotable.systems.errors import validate
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.entities.access import Member, MemberRole, Tenant, TenantSummary
 from solotable.systems.surveys.entities.surveys import SurveyMeta, SurveySummary
 
-from .drafts import Input, MemberDraft, TenantDraft
+from .drafts import MemberDraft, TenantDraft
 
 
 class TenantSurvey(SurveySummary):

@@ -1,39 +1,10 @@
-"""Problems as pages: what happened, what is safe, what to do. Never a code alone."""
+"""The words of the portal's error pages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from solotable.systems.browser.error_pages import Action, ErrorPages
+from solotable.systems.browser.render import Renderer
 
-from starlette.types import Scope
-
-from .render import POLICY, Renderer
-
-if TYPE_CHECKING:
-    from .visits import Visit
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A link that leads out of an error, or out of an empty list."""
-
-    label: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorPage:
-    """What an error page says."""
-
-    title: str
-    text: str
-    actions: tuple[Action, ...]
-    request_id: str
-
-
-_LIBRARY = Action("Go to the library", "/")
-#: Status: title, and a text after the problem's own sentence.
 _WORDS: dict[int, tuple[str, str]] = {
     400: ("This address does not work", "Start with the first page of the list."),
     403: ("You may not do this", "Nothing was changed. An administrator can give you another role."),
@@ -47,26 +18,14 @@ _WORDS: dict[int, tuple[str, str]] = {
     429: ("Too many requests", "Nothing was changed. Wait a few minutes, then try again."),
     503: ("The portal is busy", "Try again in a minute."),
 }
-_UNEXPECTED = ("Something went wrong", "The portal's log has the details. Try again in a minute.")
 
 
-def render_problem(
-    renderer: Renderer, scope: Scope, problem: Mapping[str, Any]
-) -> tuple[bytes, dict[str, str]]:
-    """Return a problem as a page and its headers; a signed-in user keeps the navigation."""
-    title, advice = _WORDS.get(problem["status"], _UNEXPECTED)
-    visit: Visit | None = scope.get("state", {}).get("visit")
-    own = problem["detail"] if problem["status"] in _WORDS else ""
-    page = ErrorPage(
-        title=title,
-        text=f"{own} {advice}".strip(),
-        actions=(_LIBRARY,) if visit is not None else (Action("Sign in", "/sign-in"),),
-        request_id=problem["request_id"] or "",
+def error_pages(renderer: Renderer) -> ErrorPages:
+    """Return the portal's error pages."""
+    return ErrorPages(
+        renderer=renderer,
+        words=_WORDS,
+        unexpected=("Something went wrong", "The portal's log has the details. Try again in a minute."),
+        home=Action("Go to the library", "/"),
+        sign_in=Action("Sign in", "/sign-in"),
     )
-    html = renderer.html(
-        "problem.html",
-        page=page,
-        user=None if visit is None else visit.header,
-        form_token="",  # an error page has no form
-    )
-    return html.encode(), {"content-security-policy": POLICY}

@@ -16,16 +16,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from solotable import AsyncDatabase
-from solotable.systems.portal.identity.sessions import SESSION_HOURS, Sessions, SignedIn, is_form_token
+from solotable.pages.forms import Form, read_form
+from solotable.systems.browser.redirects import see
+from solotable.systems.browser.render import POLICY, Done, NavigationLink, Renderer, UserHeader
+from solotable.systems.browser.sessions import SessionCookie, is_form_token
+from solotable.systems.http.rate_limits import take
+from solotable.systems.portal.identity.sessions import SESSION_HOURS, Sessions, SignedIn
 from solotable.systems.portal.roles import Caller, Role
-from solotable.systems.portal.routes.requests.rate_limits import take
 from solotable.systems.portal.services.notifications.inbox import Inbox
 from solotable.web import get_database
 
-from .forms import Form, read_form
-from .render import POLICY, Done, NavigationLink, Renderer, UserHeader
-
-_COOKIE = "portal_session"
+COOKIE = SessionCookie("portal_session", SESSION_HOURS * 3600)
+#: The inbox alone has a script, which listens for messages.
+LIVE_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
 #: The main navigation: label, path, the role that sees it.
 _LINKS: tuple[tuple[str, str, Role], ...] = (
     ("Library", "/", "Viewer"),
@@ -136,38 +139,8 @@ def header_of(caller: Caller, path: str, unread: int) -> UserHeader:
 
 async def find_session(request: Request) -> SignedIn | None:
     """Return the session of the request's cookie; None without an open one."""
-    token = request.cookies.get(cookie_name(request))
+    token = COOKIE.read(request)
     return None if token is None else await Sessions(get_database(request)).find(token)
-
-
-def cookie_name(request: Request) -> str:
-    """Return the name of the session cookie: over https, no other host or path can set it."""
-    return f"__Host-{_COOKIE}" if request.url.scheme == "https" else _COOKIE
-
-
-def set_session(request: Request, response: Response, token: str) -> None:
-    """Give the browser the cookie of a session."""
-    response.set_cookie(
-        cookie_name(request),
-        token,
-        max_age=SESSION_HOURS * 3600,
-        path="/",
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="lax",
-    )
-
-
-def end_session(request: Request, response: Response) -> None:
-    """Take the cookie of a session away."""
-    response.delete_cookie(
-        cookie_name(request), path="/", secure=request.url.scheme == "https", httponly=True, samesite="lax"
-    )
-
-
-def see(url: str) -> RedirectResponse:
-    """Return a redirect after a form, so that loading the page again sends nothing."""
-    return RedirectResponse(url, status_code=303)
 
 
 def to_sign_in(request: Request) -> RedirectResponse:
@@ -176,13 +149,3 @@ def to_sign_in(request: Request) -> RedirectResponse:
         return see("/sign-in")
     query = f"?{request.url.query}" if request.url.query else ""
     return see(f"/sign-in?next={quote(request.url.path + query, safe='/')}")
-
-
-def local_path(text: str) -> str:
-    """Return a path of this host, `/` for everything else.
-
-    >>> local_path("/inbox?unread=1"), local_path("//evil.example"), local_path("https://evil.example")
-    ('/inbox?unread=1', '/', '/')
-    """
-    safe = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable()
-    return text if safe and "\\" not in text else "/"

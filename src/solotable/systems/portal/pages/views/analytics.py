@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from solotable.systems.browser.dates import long_day
+
 from .charts import DayCount, LineChart, line_chart, sparkline
-from .dates import long_day
 
 PERIODS = (7, 30, 90)
 _MOST_ROWS = 5

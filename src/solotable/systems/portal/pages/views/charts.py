@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from .dates import long_day, short_day
+from solotable.systems.browser.dates import long_day, short_day
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 890.0, 20.0, 220.0
 _GRID_LINES = 4

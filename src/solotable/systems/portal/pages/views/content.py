@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from solotable.errors import SolotableError
+from solotable.systems.browser.dates import Moment, long_day, plain_day, relative
 from solotable.systems.file_types import MB
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.roles import Caller
@@ -15,7 +16,6 @@ from solotable.systems.portal.services.access import check_attachable, check_dow
 from solotable.systems.portal.services.files import MAX_FILE_BYTES
 from solotable.systems.portal.services.lifecycle import TRANSITIONS, Change
 
-from .dates import Moment, long_day, plain_day, relative
 from .shared import Link, StatusBadge, Step, content_url, library_url, steps_of
 
 _KINDS = {

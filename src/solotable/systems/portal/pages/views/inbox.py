@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from itertools import groupby
 from urllib.parse import quote, urlencode
 
+from solotable.systems.browser.dates import Moment, at_clock, heading_of
 from solotable.systems.portal.entities.notifications import Notification
 
-from .dates import Moment, at_clock, heading_of
 from .shared import content_url
 
 

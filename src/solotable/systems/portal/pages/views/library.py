@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
+from solotable.systems.browser.dates import Moment, relative
 from solotable.systems.portal.search.records import Fragment, Hit, SearchQuery
 from solotable.systems.portal.search.service import SearchPage
 
-from .dates import Moment, relative
 from .shared import Link, StatusBadge, content_url, library_url, product_of
 
 #: The filters of the library: the parameter and field of the query, and its heading.

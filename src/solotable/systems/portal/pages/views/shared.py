@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlencode
 
+from solotable.systems.browser.dates import long_day, relative
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.entities.values import STATUSES, Status
-
-from .dates import long_day, relative
 
 #: Ring, half ring, triangle, dash: a shape beside the word, so that colour says nothing alone.
 _SHAPES: dict[str, str] = {"Approved": "good", "Deprecated": "fair", "Expired": "poor", "Draft": "none"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
@@ -11,48 +10,21 @@ from pydantic import BaseModel
 
 import solotable
 from solotable import AsyncDatabase
+from solotable.systems.http.cursors import CursorSeal, SealedPaging
 from solotable.systems.portal.entities.content import Content
 from solotable.systems.portal.entities.values import ContentId
 from solotable.systems.portal.roles import Caller
 from solotable.systems.portal.search.service import Search
 from solotable.systems.storage import Storage
-from solotable.web import DatabaseDep, Page, PageParams, Paging, etag
+from solotable.web import DatabaseDep, Page, Paging, etag
 
 from .access import CurrentCaller
-from .cursors import CursorSeal
 from .envelope import Envelope
 
 RowT = TypeVar("RowT", bound=BaseModel)
 ViewT = TypeVar("ViewT")
 
 ContentPath = Annotated[ContentId, Path(examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
-
-
-@dataclass(frozen=True, slots=True)
-class SealedPaging:
-    """The requested page of a list; its cursors are bound to the caller and the list (C3.1)."""
-
-    seal: CursorSeal
-    user_id: str
-    params: PageParams
-
-    @property
-    def limit(self) -> int:
-        """The largest number of items on the page."""
-        return self.params.limit
-
-    def cursor(self, *list_name: object) -> str | None:
-        """Return the store's cursor in the client's one, or raise CursorRejected."""
-        return self.seal.open(self.params.cursor, user_id=self.user_id, list_name=_name(list_name))
-
-    def seal_next(self, cursor: str | None, *list_name: object) -> str | None:
-        """Return the client's cursor of the next page."""
-        return self.seal.seal(cursor, user_id=self.user_id, list_name=_name(list_name))
-
-
-def _name(parts: tuple[object, ...]) -> str:
-    # JSON keeps the parts apart, whatever they contain.
-    return json.dumps(parts, default=str)
 
 
 async def get_paging(request: Request, caller: CurrentCaller, paging: Paging) -> SealedPaging:

@@ -1,21 +1,16 @@
-"""Rate limits of users: reads, writes and telemetry in 15 minutes, and attempts to sign in.
-
-While the limiter is unavailable, requests are accepted: the limits protect the portal from one busy user, and
-the credential protects the data.
-"""
+"""Rate limits of users: reads, writes and telemetry in 15 minutes, and attempts to sign in."""
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 from fastapi import Request, Response
 
-from solotable.systems.limiter import AsyncLimiter, Limit
-from solotable.systems.limiter.http.identity import by_address, entity_of
-from solotable.systems.limiter.http.limit_responses import headers_of
+from solotable.systems.http.rate_limits import take
+from solotable.systems.limiter import Limit
+from solotable.systems.limiter.http.identity import by_address
 
 NAMESPACE = "portal"
-RESOURCE = "api"
 PERIOD_SECONDS = 15 * 60
 
 LimitName = Literal["reads", "writes", "telemetry", "forms", "sign_ins", "sign_in_totals"]
@@ -36,18 +31,6 @@ USER_LIMITS: tuple[Limit, ...] = (
     limit("sign_ins", 20),
     limit("sign_in_totals", 200),
 )
-
-
-async def take(request: Request, name: LimitName, subject: str) -> dict[str, str]:
-    """Take a token of a subject, or raise RateLimitExceeded; return the headers of the limit."""
-    limiter = cast(AsyncLimiter | None, request.app.state.limiter)
-    if limiter is None:
-        return {}
-    # Addresses and ids have characters that names of entities do not have.
-    entity = entity_of(subject)
-    lease = limiter.acquire(entity, RESOURCE, {name: 1}, on_unavailable="allow", unknown_limits="ignore")
-    async with lease:
-        return headers_of(each for each in lease.statuses if each.limit.name == name)
 
 
 async def take_sign_in(request: Request, account: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from solotable.systems.formats.inputs import Input
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, set_etag
 from solotable.systems.surveys.entities.stored import Id as PartId
 from solotable.systems.surveys.entities.surveys import SurveyComponent, SurveyElement, SurveySection
@@ -15,7 +16,6 @@ from solotable.systems.surveys.services.drafts import (
     ComponentPatch,
     ElementDraft,
     ElementPatch,
-    Input,
     SectionDraft,
     SectionPatch,
 )

@@ -14,6 +14,7 @@ from pydantic import Field
 from solotable import AsyncStore
 from solotable.errors import NotFound
 from solotable.flow import scope_of
+from solotable.systems.formats.inputs import Input
 from solotable.systems.routes import PUBLIC, Id
 from solotable.systems.surveys.entities.access import Tenant
 from solotable.systems.surveys.report.links import MAX_DAYS, ReportLinks
@@ -22,7 +23,6 @@ from solotable.systems.surveys.report.photo_export import export_photos
 from solotable.systems.surveys.report.service import report_html
 from solotable.systems.surveys.routes.access import Owned, Viewed, in_survey
 from solotable.systems.surveys.routes.dependencies import StorageDep
-from solotable.systems.surveys.services.drafts import Input
 from solotable.systems.surveys.services.survey.form_status import FormStatus, read_form_status
 from solotable.systems.surveys.services.survey.surveys import Surveys
 from solotable.web import get_database

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from solotable import Page as StoredPage
+from solotable.systems.formats.inputs import Input
 from solotable.systems.routes import ExpectedVersion, Id, JsonRoute, allow, set_etag
 from solotable.systems.surveys.entities.access import UserId
 from solotable.systems.surveys.entities.configs import Configuration, SurveyConfig
@@ -20,7 +21,7 @@ from solotable.systems.surveys.entities.surveys import (
 )
 from solotable.systems.surveys.routes.access import ADMINS, MEMBERS, Edited, Owned, Viewed, in_survey
 from solotable.systems.surveys.routes.dependencies import ActiveStore
-from solotable.systems.surveys.services.drafts import Input, SurveyDraft, SurveyPatch
+from solotable.systems.surveys.services.drafts import SurveyDraft, SurveyPatch
 from solotable.systems.surveys.services.survey.batch import MAX_CHANGES, BatchChange, batch_update
 from solotable.systems.surveys.services.survey.configs import Configs
 from solotable.systems.surveys.services.survey.surveys import MAX_USERS, Surveys
@@ -127,7 +128,7 @@ async def share_survey(
 
 @router.post("/{survey_id}/batch", **in_survey("editor"))
 async def change_parts(survey_id: Id, body: Batch, survey: Edited) -> BatchResult:
-    """Change up to 99 parts in one transaction, or none of them."""
+    """Change up to 97 parts in one transaction, or none of them."""
     result = BatchResult()
     for each in await batch_update(survey.store, survey_id, body.changes):
         match each:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, TypeVar
 from solotable import ANY, AsyncTransaction, Query
 from solotable.errors import ConditionFailed
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.entities.library import (
     Component,
     Element,
     Section,
 )
 from solotable.systems.surveys.errors import InUse, unwrap_part_failure
-from solotable.systems.surveys.services.drafts import Input
 from solotable.systems.surveys.services.ordered import ComponentPlace, ElementPlace, Ordered, SectionPlace
 
 TemplateT = TypeVar("TemplateT", Section, Element, Component)

@@ -14,6 +14,7 @@ from pydantic import Field
 from solotable import ANY, AsyncStore
 from solotable.flow import scope_of
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.entities.stored import Id
 from solotable.systems.surveys.entities.surveys import (
     PARTS,
@@ -25,15 +26,14 @@ from solotable.systems.surveys.errors import missing_is_not_found
 from solotable.systems.surveys.services.drafts import (
     ComponentPatch,
     ElementPatch,
-    Input,
     SectionPatch,
     SurveyPatch,
 )
 
 from .photos import add_uses, check_photos, remove_uses
 
-#: DynamoDB: a transaction has at most 100 actions, and one of them is the survey's.
-MAX_CHANGES = 99
+#: DynamoDB: a transaction has at most 100 actions. One is the survey's, two are the sync's log.
+MAX_CHANGES = 97
 _PATCHES: dict[str, type[Input]] = {
     "survey": SurveyPatch,
     "section": SectionPatch,
@@ -111,7 +111,7 @@ def _check_actions(parts: Sequence[BatchChange], shown: dict[tuple[str, str], se
     if actions > MAX_CHANGES + 1:
         raise InvalidInput(
             f"changes: with their photos, these need {actions} actions of one transaction, which has "
-            f"{MAX_CHANGES + 1}; a new photo needs two. Send several batches."
+            f"{MAX_CHANGES + 1} for them; a new photo needs two. Send several batches."
         )
 
 

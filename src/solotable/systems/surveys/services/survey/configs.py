@@ -33,6 +33,7 @@ from solotable.systems.surveys.entities.surveys import (
     SurveyMeta,
     SurveySection,
 )
+from solotable.systems.surveys.services.commits import TransactionBatch
 from solotable.systems.surveys.services.drafts import SurveyDraft
 
 from .surveys import Surveys
@@ -72,7 +73,7 @@ class Configs:
         """Take a snapshot of the library for a survey, and refer to it, in one transaction."""
         configuration = await self.read_library()
         config_id = new_id()
-        head, parts = _pack(survey_id, config_id, configuration, taken_by)
+        head, parts = pack_config(survey_id, config_id, configuration, taken_by)
         with unwrap_failure():
             async with self._store.transaction() as tx:
                 expected = ANY if version is None else version
@@ -124,7 +125,7 @@ class Configs:
         for part in parts:
             if isinstance(part, SurveySection):
                 await self._store.create(part)  # with the counter of the survey
-        async with self._store.batch(overwrite=True) as batch:
+        async with TransactionBatch(self._store) as batch:
             for part in parts:
                 if not isinstance(part, SurveySection):
                     batch.put(part)
@@ -163,15 +164,17 @@ def _configuration(
     )
 
 
-def _pack(
-    survey_id: str, config_id: str, configuration: Configuration, taken_by: str
+def pack_config(
+    survey_id: str, config_id: str, configuration: Configuration, taken_by: str, tenant_id: str | None = None
 ) -> tuple[SurveyConfig, list[SurveyConfigPart]]:
-    """Return the items of a snapshot."""
+    """Return the items of a snapshot; without a tenant, the store fills it in."""
     text = configuration.model_dump_json().encode()
     data = zlib.compress(text, 9)
     if len(data) > _MOST_BYTES or len(text) > _MOST_TEXT_BYTES:
         raise InvalidInput(f"The library is too large for a snapshot: {len(data)} bytes compressed.")
     named: dict[str, Any] = {"survey_id": survey_id, "config_id": config_id}
+    if tenant_id is not None:
+        named["tenant_id"] = tenant_id
     parts = [
         SurveyConfigPart(**named, number=number, data=data[start : start + PART_BYTES])
         for number, start in enumerate(range(0, len(data), PART_BYTES))

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, TypeVar
 from solotable import AsyncStore, AsyncTransaction, Query
 from solotable.errors import NotFound
 from solotable.systems.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.formats.inputs import Input
 from solotable.systems.surveys.entities.surveys import PartKind, SurveyComponent, SurveyElement, SurveySection
 from solotable.systems.surveys.errors import unwrap_part_failure
-from solotable.systems.surveys.services.drafts import Input
 from solotable.systems.surveys.services.ordered import ComponentPlace, ElementPlace, Ordered, SectionPlace
 
 from .photos import PhotoStep, add_uses, check_photos, photo_steps, remove_uses
