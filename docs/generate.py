@@ -1,4 +1,4 @@
-"""Write the generated sections of the reference pages: `python docs/generate.py`.
+"""Write the generated sections of the reference and performance pages: `python docs/generate.py`.
 
 A section is the text between `<!-- generated: name -->` and `<!-- end -->`. The rest of a page does not
 change. A test compares the pages with the output of this program.
@@ -7,10 +7,13 @@ change. A test compares the pages with the output of this program.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,46 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
+API = ROOT / "docs" / "api"
+EXPLANATION = ROOT / "docs" / "explanation"
 #: The largest number of cases to name for one note; of more cases, only the first is named.
 NAMED_CASES = 3
+#: The pages of the names in `solotable`: each has the names that come from modules with these prefixes.
+API_OF_PACKAGE = {
+    "models": ("_table", "_entities.declare", "_entities.keys", "_entities.codecs", "_entities.hooks", "ids"),
+    "traits": ("_entities.traits", "_entities.schema", "_entities.synced"),
+    "queries": ("_entities.patterns", "_store.page"),
+    "stores": ("_connect", "_store", "_flows"),
+    "errors": ("errors",),
+}
+#: The other pages, and the modules whose public names they describe.
+API_OF_MODULES = {
+    "flow": ("solotable.flow",),
+    "jobs": (
+        "solotable.jobs.backfill",
+        "solotable.jobs.collect_blobs",
+        "solotable.jobs.deliver",
+        "solotable.jobs.locks",
+        "solotable.jobs.purge",
+        "solotable.jobs.recount",
+        "solotable.jobs.sinks",
+        "solotable.jobs.tag_items",
+    ),
+    "migrations": (
+        "solotable.migrations.mapping",
+        "solotable.migrations.migration",
+        "solotable.migrations.router",
+        "solotable.migrations.diff",
+    ),
+    "sync": ("solotable.sync", "solotable.web.replicache"),
+    "web": ("solotable.web",),
+    "testing": ("solotable.testing", "solotable.seeding", "solotable.boto3"),
+    "observe": ("solotable.observe", "solotable.heat"),
+    "fields": ("solotable.blobs", "solotable.encryption", "solotable.cache", "solotable.urls"),
+    "engines": ("solotable.engines.sqlite", "solotable.engines.dynamodb", "solotable.server"),
+    "backup": ("solotable.backup", "solotable.shipping", "solotable.exports", "solotable.locations"),
+    "limiter": ("solotable.systems.limiter",),
+}
 
 
 def current(page: Path) -> str:
@@ -121,6 +162,13 @@ def described(path: str, command: click.Command) -> str:
     return "\n".join(lines)
 
 
+def performance(section: str) -> str:
+    """Return one section of the recorded benchmarks."""
+    from bench import page
+
+    return str(getattr(page, section)())
+
+
 def surveys_patterns() -> str:
     """List the access patterns of the surveys: pattern, index, key condition, cost."""
     from solotable._entities.patterns.access_patterns import access_patterns
@@ -133,6 +181,114 @@ def surveys_patterns() -> str:
         index = each.index or "the table"
         lines.append(f"| `{each.name}` | {index} | {condition} | {each.cost} | {each.summary} |")
     return "\n".join(lines)
+
+
+#: Public names that are neither classes nor functions: constants and aliases of types have no docstring.
+VALUES = {
+    "ANONYMOUS": "The principal of a request without a credential: no roles and no tenants.",
+    "ANY": "As `version=`: write whatever version is stored.",
+    "AttributeValue": 'A value in wire form, such as `{"S": "text"}`.',
+    "CONFLICT_ATTEMPTS": "How often a read and its write are attempted before the conflict is raised.",
+    "CurrentPrincipal": "In a route: the principal of the credential; 401 without one.",
+    "DEFAULT": "The resource of limits that apply to every resource without its own.",
+    "DatabaseDep": "In a route: the store of the global entities.",
+    "Direction": '`"read"` or `"write"`.',
+    "Durability": '`"full"` or `"relaxed"`: whether a write is on the disk before it is acknowledged.',
+    "EventVerb": "What happened to an entity: created, updated, deleted or undeleted.",
+    "ExpectedVersion": "The version that a write requires: a number, `ANY`, or None.",
+    "FROM_SCOPE": "The default of a tenant's field: the store fills it in.",
+    "Flow": "A generator that yields requests, gets their replies, and returns a result.",
+    "Hold": "A function of a deleted item that returns why it must stay, or None.",
+    "HookEvent": 'When a hook is called, such as `"before_put"`.',
+    "HostStore": "In a route: the store of the tenant that owns the host name.",
+    "HostTenantId": "In a route: the tenant that owns the host name.",
+    "IfMatch": "In a route: the version in `If-Match`, `ANY` for `*`, or None.",
+    "Item": "An item in wire form: values by attribute.",
+    "LOCK_SECONDS": "How long a write waits for another process that holds the lock of the file.",
+    "MEMORY": "The path of a database in memory.",
+    "Mode": "How limits apply: enforce, shadow, disabled, bypass or deny.",
+    "Observer": "A function that is called after each request. What it raises is logged and ignored.",
+    "OptionalPrincipal": "In a route: the principal of the credential, or `ANONYMOUS` without one.",
+    "OutputKey": "The identity of an output: its table, and the type and value of each key attribute.",
+    "Paging": "In a route: the query parameters `limit` and `cursor`.",
+    "Progress": "A function that gets the result so far.",
+    "READ_LIMIT": "The read units a second that one partition serves on AWS.",
+    "RequiredIfMatch": "In a route: as `IfMatch`; 428 without the header.",
+    "ResolveRoles": "A function of the database, principal and tenant that returns the current roles.",
+    "SideName": 'A side of a migration: `"source"` or `"target"`.',
+    "TenantId": "In a route: the caller's tenant.",
+    "TenantStore": "In a route: the store of the caller's tenant.",
+    "WRITE_LIMIT": "The write units a second that one partition serves on AWS.",
+    "limiter": "The table of the limiter, for `connect` and for commands.",
+}
+
+
+def public_names(module: str) -> list[str]:
+    """Return the public names of a module: `__all__`, or the classes and functions that it defines."""
+    loaded = importlib.import_module(module)
+    declared = getattr(loaded, "__all__", None)
+    if declared is not None:
+        return [name for name in declared if not name.startswith("_")]
+    return [
+        name
+        for name, value in vars(loaded).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module
+    ]
+
+
+def package_names(page: str) -> list[str]:
+    """Return the names of `solotable` that are described on one page."""
+    import solotable
+
+    homes = solotable._HOMES
+    found = []
+    for name in public_names("solotable"):
+        # The longest prefix decides: `_store.page` is not `_store`.
+        _, home = max(
+            (len(prefix), page_)
+            for page_, prefixes in API_OF_PACKAGE.items()
+            for prefix in prefixes
+            if homes[name] == prefix or homes[name].startswith(f"{prefix}.")
+        )
+        if home == page:
+            found.append(name)
+    return sorted(found, key=str.lower)
+
+
+def api_of_package(page: str) -> str:
+    """Describe the names of `solotable` on one page."""
+    return api_section("solotable", package_names(page))
+
+
+def api_of_modules(page: str) -> str:
+    """Describe the public names of the modules of one page."""
+    sections = []
+    for module in API_OF_MODULES[page]:
+        names = sorted(public_names(module), key=str.lower)
+        sections.append(api_section(module, names, summary=summary_of(importlib.import_module(module))))
+    return "\n\n".join(sections)
+
+
+def api_section(module: str, names: list[str], summary: str = "") -> str:
+    """List names with their summaries, and then the directives that the site replaces with docstrings."""
+    loaded = importlib.import_module(module)
+    lines = [f"## `{module}`", "", *([summary, ""] if summary else []), "| Name | |", "|---|---|"]
+    for name in names:
+        value = getattr(loaded, name)
+        described_ = inspect.isclass(value) or inspect.isfunction(value)
+        lines.append(f"| `{name}` | {summary_of(value) if described_ else VALUES[name]} |")
+    for name in names:
+        lines += ["", f"::: {module}.{name}"]
+    return "\n".join(lines)
+
+
+def summary_of(value: object) -> str:
+    """Return the first paragraph of a docstring, for a cell of a table."""
+    text = inspect.getdoc(value) or ""
+    first = " ".join(text.split("\n\n")[0].split())
+    return re.sub(r"([|<>])", r"\\\1", first)
 
 
 def help_of(option: click.Option) -> str:
@@ -158,7 +314,7 @@ def cell(text: str) -> str:
     return re.sub(r"([|<>*_`\\\[\]])", r"\\\1", " ".join(text.split()))
 
 
-PAGES = {
+PAGES: dict[Path, dict[str, Callable[[], str]]] = {
     REFERENCE / "differences.md": {
         "operations": operations,
         "error-texts": error_texts,
@@ -166,6 +322,11 @@ PAGES = {
     },
     REFERENCE / "cli.md": {"commands": commands},
     REFERENCE / "surveys-patterns.md": {"patterns": surveys_patterns},
+    EXPLANATION / "performance.md": {
+        section: partial(performance, section) for section in ("missed", "floors", "growth", "figures")
+    },
+    **{API / f"{page}.md": {"names": partial(api_of_package, page)} for page in API_OF_PACKAGE},
+    **{API / f"{page}.md": {"names": partial(api_of_modules, page)} for page in API_OF_MODULES},
 }
 
 

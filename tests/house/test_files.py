@@ -28,7 +28,7 @@ REGISTRIES = re.compile(
         )
     )
 )
-README_LINES = 130
+README_LINES = 121
 
 
 def text(path: Path) -> str:

@@ -17,10 +17,12 @@ HELPER = "tests/waiting.py"
 
 #: Where real time has to pass, and why a loaded machine cannot make the test fail.
 ALLOWED = {
+    "tests/migrations/workflow/lab.py sleep": "waits as an engine does, or moves the clock of a test",
     "tests/store/opening.py sleep": "waits as the engine would, in real time where it has no clock",
     "tests/systems/limiter/test_faults.py ping": "its own timeout is what is tested; nothing answers",
     "tests/torture/fairness.py sleep": "the pace of a probe; nothing is asserted of it",
     "tests/torture/test_concurrency.py wait": "the pace of a reader; what it asserts is what it has seen",
+    "tests/torture/mover.py sleep": "the pace of a worker and of a writer; nothing is asserted of it",
     "tests/unit/engines/dynamodb/evil.py sleep": "an endpoint that drips; slower still drips",
     "tests/unit/server/test_hostile_clients.py settimeout": "sends until the server stops reading",
     "tests/unit/server/test_time_slices.py sleep": "longer than a slice; slower still is",
