@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.conformance.dynamodb_local import TOO_OLD, Server, Unavailable, find_or_fetch, serve
+from tests.conformance.dynamodb_local import TOO_OLD, Server, Servers, Unavailable, find_or_fetch
 from tests.killing import Program, Start
 from tests.s3_server import moto_server
 
@@ -40,28 +40,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what `--target` did not ask for; tests that play no case always stay."""
+    """Deselect what `--target` did not ask for.
+
+    `local` keeps the tests that use DynamoDB Local, as the run on the engine has all others. The other
+    targets keep the tests that use no target.
+    """
     target = config.getoption("--target")
     wanted: list[pytest.Item] = []
     unwanted: list[pytest.Item] = []
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         skipped = any(fixture in fixtures for fixture in UNWANTED[target])
+        if target == "local":
+            skipped = skipped or not uses_dynamodb_local(item)
         (unwanted if skipped else wanted).append(item)
     if unwanted:
         config.hook.pytest_deselected(items=unwanted)
         items[:] = wanted
 
 
+def uses_dynamodb_local(item: pytest.Item) -> bool:
+    """Whether a test asks for DynamoDB Local by a fixture, or by a place that a conftest has chosen."""
+    if not {"local", "local_engine"}.isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    callspec = getattr(item, "callspec", None)
+    chosen = callspec.params.values() if callspec else ()
+    return any(isinstance(place, str) and "local" in place.split("-") for place in chosen)
+
+
 @pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """DynamoDB Local on a port of its own, one per worker; skips when there is no way to have it."""
+def local_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Starts DynamoDB Local, for each worker; skips when there is no way to have it."""
     try:
         jars = find_or_fetch()
     except Unavailable as reason:
         pytest.skip(f"DynamoDB Local is not available. {reason}")
-    with serve(jars, log=tmp_path_factory.mktemp("dynamodb-local") / "server.log") as server:
-        yield server
+    servers = Servers(jars, tmp_path_factory.mktemp("dynamodb-local"))
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(scope="module")
+def local(local_servers: Servers) -> Server:
+    """DynamoDB Local on a port of its own."""
+    return local_servers.next()
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import solotable
 
+from .torture.size import LONG, SEED
 from .waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -79,3 +84,73 @@ def step(line: str) -> None:
     tell(line)
     # Not sys.stdin: a thread that reads two releases at once keeps the one of the other thread.
     os.read(0, 1)
+
+
+#: Python's names of the operations on files after which a process may be killed.
+_OPERATIONS = {
+    *("open", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "sqlite3.connect"),
+}
+
+
+def kill_at_each_step(
+    folder: Path, action: Callable[[], object], check: Callable[[], object], *, every: int = 1
+) -> int:
+    """Run an action again and again, killed before its first, second, third ... operation on a file.
+
+    Only operations below the folder count, and syncs. Each run is a fork, so this process must not have a
+    database open. `check` is called after each kill, and prepares the next run. Returns the number of the
+    last operation that was killed.
+
+    In the suite, only one of `every` operations is killed, from a random one on; TORTURE=long kills all.
+    """
+    stride = 1 if LONG else every
+    number = random.Random(SEED).randint(1, stride)
+    while _kill_fork(number, folder, action):
+        try:
+            check()
+        except BaseException as error:
+            error.add_note(f"after a kill before operation {number}")
+            raise
+        number += stride
+    return number - stride
+
+
+def _kill_fork(number: int, folder: Path, action: Callable[[], object]) -> bool:
+    """Run an action in a fork that is killed before an operation; return False if it came to its end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _die_before(number, folder)
+            action()
+            code = 0
+        finally:
+            os._exit(code)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL), status
+    return status != 0
+
+
+def _die_before(number: int, folder: Path) -> None:
+    """Kill this process before its operation of a number."""
+    left = number
+    prefix, sync = str(folder), os.fsync
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audit(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _OPERATIONS and prefix in str(arguments[0]):
+            count()
+
+    def sync_and_count(descriptor: int) -> None:
+        count()
+        sync(descriptor)
+
+    setattr(os, "fsync", sync_and_count)  # noqa: B010 - this process only counts its steps, and dies
+    sys.addaudithook(audit)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._entities.codecs.item_decoder import is_stored
     from ._entities.codecs.opaque.blob import Blob
     from ._entities.declare.entity import Entity
-    from ._entities.declare.field_storage import Cipher, Compressed, Encrypted, Offloaded
+    from ._entities.declare.field_storage import Cipher, Compressed, Encrypted, Offloaded, SubjectCipher
     from ._entities.declare.fields import (
         FROM_SCOPE,
         TTL,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ._entities.patterns.pattern import pattern
     from ._entities.patterns.query import Query
     from ._entities.schema.upgrades import downgrade, upgrade
+    from ._entities.synced import Synced
     from ._entities.traits.counters import Counted
     from ._entities.traits.events import Actor, Event, EventVerb, Target
     from ._entities.traits.history import History
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
         SolotableError,
         StorageFull,
         StoredDataError,
+        SubjectForgotten,
         TableNotFound,
         TenantViolation,
         Throttled,
@@ -99,10 +101,17 @@ _MODULES = {
     "_entities.patterns.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "_entities.traits.counters": ("Counted",),
     "_entities.traits.soft_delete": ("SoftDelete",),
+    "_entities.synced": ("Synced",),
     "_entities.declare.entity": ("Entity",),
     "_entities.traits.events": ("Actor", "Event", "EventVerb", "Target"),
     "_entities.codecs.opaque.blob": ("Blob",),
-    "_entities.declare.field_storage": ("Cipher", "Compressed", "Encrypted", "Offloaded"),
+    "_entities.declare.field_storage": (
+        "Cipher",
+        "Compressed",
+        "Encrypted",
+        "Offloaded",
+        "SubjectCipher",
+    ),
     "_entities.declare.fields": (
         "FROM_SCOPE",
         "TTL",
@@ -159,6 +168,7 @@ _MODULES = {
         "SolotableError",
         "StorageFull",
         "StoredDataError",
+        "SubjectForgotten",
         "TableNotFound",
         "TenantViolation",
         "Throttled",
@@ -256,6 +266,9 @@ __all__ = [
     "StorageFull",
     "Store",
     "StoredDataError",
+    "SubjectCipher",
+    "SubjectForgotten",
+    "Synced",
     "Table",
     "TableNotFound",
     "Target",

@@ -114,6 +114,7 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
             lock_timeout_seconds=_seconds(address, "lock_timeout", sqlite.LOCK_SECONDS),
             clock=clock,
             error_texts=texts,
+            heat=_switch(address, "heat"),
         )
     from solotable.engines import dynamodb
 
@@ -126,6 +127,13 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
         session=session,
         botocore="client" in address.settings,
     )
+
+
+def _switch(address: Url, setting: str) -> bool:
+    text = address.settings.get(setting, "on")
+    if text not in ("on", "off"):
+        raise DeclarationError(f"{address.text}: {setting} is on or off, got {text!r}.")
+    return text == "on"
 
 
 def _seconds(address: Url, setting: str, default: float) -> float:

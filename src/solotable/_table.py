@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 class Table(declared.Table):
     """One DynamoDB table and its entities; `open(url)` returns the store for them.
 
-    See `solotable._entities.declare.table.Table` for the arguments.
+    - `partition` and `sort` name the key attributes, `tag` the attribute with an item's type tag.
+    - `tag_required=False` also recognises items without a tag, by the templates of their primary keys; writes
+      add the tag. With `tag=None`, entities have no tag, and keys alone tell them apart.
+    - `tenant` names the field that separates tenants.
+    - `ttl` names the attribute of DynamoDB's time to live.
+    - `flat=True` rejects nested values in every entity.
+    - `stream=True` records every change of an item, for the change feed.
+    - `schema_version` names the attribute with an item's schema version.
+    - `key_format` is the format of its keys; None is `KeyFormat()`.
+    - `adopt` names the library that wrote the table. It sets the defaults of `tag`, `tag_required` and
+      `key_format`, the format of datetime fields, the attributes of `Created()` and `Updated()` fields, and
+      the attributes that the library adds to its items.
     """
 
     def open(

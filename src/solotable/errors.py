@@ -6,14 +6,22 @@
     │   ├── DamagedBackup           a file of a shipped backup is damaged or missing; `file`
     │   ├── DamagedExport           a file of an export does not match its manifest; `file` and `line`
     │   ├── ItemTooLarge            an item is over 400 KB; `largest` names its largest fields
-    │   └── StoredDataError         a stored item does not fit its class
-    │       ├── NewerSchemaVersion  a newer release wrote the item
-    │       └── UnknownEntity       no entity of the table has the item's type tag
+    │   ├── StoredDataError         a stored item does not fit its class
+    │   │   ├── NewerSchemaVersion  a newer release wrote the item
+    │   │   └── UnknownEntity       no entity of the table has the item's type tag
+    │   └── SubjectForgotten        a write has personal data of a forgotten subject
     ├── NotFound                    the entity does not exist
     ├── NotUnique                   another entity has the value of a unique field; see `holder`
     ├── FeedTrimmed                 the stream dropped changes before the consumer read them
     ├── LeaseHeld                   another owner holds the lease; `owner` and `until`
     ├── LeaseLost                   this owner lost the lease; nothing was written
+    ├── MigrationError              a migration cannot do what was asked
+    │   ├── MappingRejected         the mapping failed its check; `problems` has the reasons
+    │   ├── MigrationConflict       another process changed the migration first, or uses its tables
+    │   ├── MigrationNotReady       a command was refused; `reasons` says what is missing
+    │   ├── SwitchTimedOut          writes could not be switched in time; the switch was undone
+    │   └── WritesPaused            a write waited too long for a switch; nothing was written; `seconds`
+    ├── SyncUnavailable             a push or pull is incomplete; the client sends it again
     ├── TenantViolation             the call would reach another tenant's items
     ├── CursorRejected              the cursor is forged, expired, or of another query or tenant
     ├── BatchIncomplete             a batch was throttled; `leftovers` has its unprocessed requests
@@ -25,6 +33,7 @@
     │   ├── FileReplaced            the file was removed or replaced while it was open
     │   └── Corrupt                 stored bytes do not match their checksum
     ├── RecoveryError               a state of a table cannot be restored as asked
+    ├── HeatUnavailable             the database does not record the traffic of its partition keys
     ├── NotConfigured               the region or the credentials are missing, or the profile is unusable
     ├── TransportError              no reply was received and nothing was written: `retryable`
     │   └── OutcomeUnknown          a write was sent and no reply was received: it may have been executed
@@ -60,9 +69,14 @@ __all__ = [
     "FeedTrimmed",
     "FileLocked",
     "FileReplaced",
+    "HeatUnavailable",
     "ItemTooLarge",
     "LeaseHeld",
     "LeaseLost",
+    "MappingRejected",
+    "MigrationConflict",
+    "MigrationError",
+    "MigrationNotReady",
     "NewerSchemaVersion",
     "NotConfigured",
     "NotFound",
@@ -75,6 +89,9 @@ __all__ = [
     "SolotableError",
     "StorageFull",
     "StoredDataError",
+    "SubjectForgotten",
+    "SwitchTimedOut",
+    "SyncUnavailable",
     "TableNotFound",
     "TenantViolation",
     "Throttled",
@@ -84,6 +101,7 @@ __all__ = [
     "TransportError",
     "UnknownEntity",
     "VersionConflict",
+    "WritesPaused",
     "invalid",
     "invalid_parameter",
 ]
@@ -198,6 +216,16 @@ class UnknownEntity(StoredDataError):
         self.item = item
 
 
+class SubjectForgotten(DataError):
+    """A write has personal data of a subject whose key was destroyed at `forgotten_at`."""
+
+    def __init__(self, message: str, *, tenant: str | None, subject: str, forgotten_at: datetime) -> None:
+        super().__init__(message)
+        self.tenant = tenant
+        self.subject = subject
+        self.forgotten_at = forgotten_at
+
+
 class NotFound(SolotableError):
     """The requested entity does not exist, or its time to live has passed."""
 
@@ -238,6 +266,46 @@ class LeaseLost(SolotableError):
         super().__init__(message)
         self.name = name
         self.token = token
+
+
+class MigrationError(SolotableError):
+    """A migration cannot do what was asked."""
+
+
+class MappingRejected(MigrationError):
+    """A mapping failed its check before the start; `problems` has one text for each reason."""
+
+    def __init__(self, message: str, *, problems: list[str]) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class MigrationConflict(MigrationError):
+    """Another process changed the migration's control record first, or another migration uses the table."""
+
+
+class MigrationNotReady(MigrationError):
+    """A command of a migration was refused; `reasons` has one text for each thing that is missing."""
+
+    def __init__(self, message: str, *, reasons: list[str]) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+
+class SwitchTimedOut(MigrationError):
+    """Writes could not be switched in time: the switch was undone, and the old side takes writes again."""
+
+
+class WritesPaused(MigrationError):
+    """A switch stopped writes for longer than the router waits; nothing was written, so try again."""
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class SyncUnavailable(SolotableError):
+    """A push or a pull is incomplete, because of other writers or the database; the client sends it again."""
 
 
 class TenantViolation(SolotableError):
@@ -290,6 +358,10 @@ class Corrupt(EngineError):
 
 class RecoveryError(SolotableError):
     """A state of a table cannot be restored as asked: the message says what can be."""
+
+
+class HeatUnavailable(SolotableError):
+    """The database does not record the traffic of its partition keys; the message says what does."""
 
 
 class NotConfigured(SolotableError):

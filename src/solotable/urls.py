@@ -25,7 +25,7 @@ __all__ = ["Url"]
 
 #: The settings after the ? of a URL, by scheme.
 _SETTINGS = {
-    "sqlite": ("durability", "error_texts", "lock_timeout", "prefix"),
+    "sqlite": ("durability", "error_texts", "heat", "lock_timeout", "prefix"),
     "http": ("client", "region", "profile", "prefix"),
     "https": ("client", "region", "profile", "prefix"),
     "aws": ("client", "region", "profile", "prefix"),

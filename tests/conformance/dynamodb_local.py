@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,8 @@ MAIN_CLASSES = {
 #: What the tests say of a case that an outdated version answers otherwise.
 TOO_OLD = "is too old to compare"
 JAVA_NEEDED = 17
+#: A server lives for minutes: its optimising compiler would take more time than it saves.
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 FETCH_TIMEOUT_SECONDS = 300
 
 
@@ -207,7 +209,7 @@ def serve(jars: Jars, *, log: Path) -> Iterator[Server]:
     port = free_port()
     everything = os.pathsep.join(str(folder / "*") for folder in jars.folders)
     libraries = os.pathsep.join(str(folder) for folder in jars.folders)
-    command = ["java", f"-Djava.library.path={libraries}", "-cp", everything, jars.main_class]
+    command = ["java", *JAVA_OPTIONS, f"-Djava.library.path={libraries}", "-cp", everything, jars.main_class]
     command += ["-inMemory", "-sharedDb", "-port", str(port)]
     if not jars.outdated:
         command.append("-disableTelemetry")
@@ -221,6 +223,33 @@ def serve(jars: Jars, *, log: Path) -> Iterator[Server]:
             target.close()
             process.terminate()
             process.wait(timeout=HANG_SECONDS)
+
+
+class Servers:
+    """DynamoDB Local for a whole run, started again at times: it gets slower with each created table."""
+
+    #: The most modules of tests that one server serves.
+    MODULES = 6
+
+    def __init__(self, jars: Jars, folder: Path) -> None:
+        self._jars = jars
+        self._folder = folder
+        self._running = ExitStack()
+        self._server: Server | None = None
+        self._served = 0
+
+    def next(self) -> Server:
+        """Return a server for one module of tests; all servers before it may have stopped."""
+        if self._server is None or self._served % self.MODULES == 0:
+            self.close()
+            log = self._folder / f"server-{self._served}.log"
+            self._server = self._running.enter_context(serve(self._jars, log=log))
+        self._served += 1
+        return self._server
+
+    def close(self) -> None:
+        """Stop the running server."""
+        self._running.close()
 
 
 def free_port() -> int:

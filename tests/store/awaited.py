@@ -55,7 +55,9 @@ class Awaited:
             return _Block(self._runner, result)
         # A store, or what one hands out for one pattern: a counter, a history.
         kind = type(result)
-        if kind.__module__.startswith("solotable._store.") and kind.__name__.startswith("Async"):
+        if kind.__module__.startswith(
+            ("solotable._store.", "solotable.migrations.")
+        ) and kind.__name__.startswith("Async"):
             return Awaited(self._runner, result)
         return result
 

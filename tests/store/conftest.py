@@ -37,7 +37,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         inside = pytest.mark.skip(reason="in process only: it looks into the engine, or moves its clock")
         chosen = places or (pytest.param("engine", marks=inside),)
         metafunc.parametrize("place", chosen, scope="session")
-        metafunc.parametrize("mode", ["sync", "async"])
+        blocking = metafunc.definition.get_closest_marker("blocking")
+        metafunc.parametrize("mode", ["sync"] if blocking else ["sync", "async"])
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +50,7 @@ def wire_engine() -> Iterator[Engine]:
         engine.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def local_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """DynamoDB Local."""
     server = request.getfixturevalue("local")

@@ -368,7 +368,11 @@ def test_transaction_reasons_in_another_order(db: Store) -> None:
         (2, AlreadyExists),
         (4, AlreadyExists),
     ]
-    assert [each.write.plan.name for each in failures] == ["Survey", "Reader", "Photo"]
+    assert [" ".join(str(each).split()[:3]) for each in failures] == [
+        "#2 Survey not",
+        "#3 Create Reader",
+        "#5 Create Photo",
+    ]
 
 
 def test_missing_item_is_a_key_error(db: Store) -> None:

@@ -347,6 +347,21 @@ def test_a_restore_may_be_part_of_a_transaction(db: Store, base: Database) -> No
         tx.include(theirs.history(Content, node_id="n").restoring(2))
 
 
+def test_a_conflict_found_while_planning_fails_like_one_found_by_the_engine(db: Store) -> None:
+    """A put with history reads the entity first, and its version may be newer than the caller's."""
+    outdated = db.create(Content(node_id="n", title="one"))
+    db.put(outdated.model_copy(update={"title": "two"}))
+    with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:  # noqa: PT012 - the end raises
+        tx.create(Draft(draft_id="d"))
+        tx.put(outdated)
+    (failure,) = failed.value.failures
+    assert (failure.position, failure.code) == (1, "ConditionalCheckFailed")
+    assert isinstance(failure.error, VersionConflict)
+    assert [each["Code"] for each in failed.value.reasons] == ["None", "ConditionalCheckFailed"]
+    assert "failed at #2 Put Content" in str(failed.value)
+    assert db.get(Draft, draft_id="d") is None
+
+
 def test_other_traits_follow_a_restore(db: Store) -> None:
     draft = db.create(Draft(draft_id="d", slug="old"))
     draft = db.update(draft, set={"slug": "new"})

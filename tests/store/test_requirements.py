@@ -23,8 +23,9 @@ from solotable import (
     Unique,
 )
 from solotable._protocol.encode.requests import encode_request
-from solotable._protocol.requests import PutItem, UpdateItem
-from solotable.errors import DataError, DeclarationError, NotUnique
+from solotable._protocol.requests import Control, PutItem, UpdateItem
+from solotable.engines import sqlite
+from solotable.errors import DataError, DeclarationError, NotUnique, ServiceError
 
 from .opening import Opening
 
@@ -216,6 +217,30 @@ def test_s2_9_a_name_that_is_taken_is_found_when_it_is_taken_again(db: Store) ->
     with pytest.raises(NotUnique) as refused:
         db.create(Lead(lead_id="2", email="Downtown-Collective"))
     assert refused.value.holder == {"tenant_id": "acme", "lead_id": "1"}
+
+
+def test_s2_19_a_table_is_in_one_region_and_has_no_replicas(base: Database, opening: Opening) -> None:
+    """What a write stores is in one table of one region, so the next consistent read returns it."""
+    members = {"TableName": base.scope.names[flat.name]}
+    described = opening.engine.handle(Control(operation="DescribeTable", members=members))["Table"]
+    assert not {"Replicas", "GlobalTableVersion", "GlobalTableWitnesses"} & described.keys()
+    assert re.fullmatch(r"arn:aws:dynamodb:[a-z0-9-]+:\d{12}:table/.+", described["TableArn"])
+    base.tenant("a").put(Usage(entity_id="e", counter=1))
+    assert base.tenant("a").get(Usage, entity_id="e", consistent=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("operation", "members"),
+    [
+        ("UpdateTable", {"ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]}),
+        ("CreateGlobalTable", {"GlobalTableName": "Flat", "ReplicationGroup": [{"RegionName": "eu-west-1"}]}),
+    ],
+)
+def test_s2_19_the_embedded_engine_refuses_replication_by_name(
+    operation: str, members: dict[str, Any]
+) -> None:
+    with sqlite.open(":memory:") as engine, pytest.raises(ServiceError, match=r"Replica|CreateGlobalTable"):
+        engine.call(operation, {"TableName": "Flat", **members})
 
 
 def test_a_counter_marker_takes_numbers_only() -> None:

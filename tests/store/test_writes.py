@@ -203,8 +203,9 @@ def test_python_logic_in_a_condition_is_refused(db: Store, opening: Opening) -> 
 def test_an_empty_update_is_refused(db: Store, opening: Opening) -> None:
     db.put(Reader(reader_id="r"))
     opening.spy.sent.clear()
-    with pytest.raises(DataError, match=r"Reader has no changes.*set="):
+    with pytest.raises(DataError, match=r"Reader has no changes.*set=") as caught:
         db.update(Reader, reader_id="r")
+    assert caught.value.public_message == "The update has no changes."
     assert opening.spy.sent == []
 
 

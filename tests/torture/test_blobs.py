@@ -16,7 +16,7 @@ from tests.waiting import jitter
 from .librarian import BOOKS, GRACE, TEXTS, Book, age, opened, shelf, text_of
 from .size import LIMIT_SECONDS, SEED, amount, report
 
-ROUNDS = amount(3, 200)
+ROUNDS = amount(2, 200)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 TEXT_SET = {text_of(number) for number in range(TEXTS)}

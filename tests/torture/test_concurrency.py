@@ -22,9 +22,9 @@ THREADS = 16
 PROCESSES = 4
 PAIR = ("pair-a", "pair-b")
 #: Increments of each worker.
-SHARE = amount(40, 1000)
+SHARE = amount(20, 1000)
 #: Writes of each worker on average, where each writes as often as it can.
-WRITES = amount(100, 2000)
+WRITES = amount(50, 2000)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 

@@ -16,7 +16,7 @@ from .size import LIMIT_SECONDS, amount, report
 
 CALLERS = 64
 PROCESSES = 4
-SHARE = amount(2, 50)
+SHARE = amount(1, 50)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 

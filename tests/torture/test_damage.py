@@ -21,7 +21,7 @@ from . import shop
 from .damage import State, check_file, spoil
 from .size import LIMIT_SECONDS, SEED, amount, report
 
-TRIALS = amount(200, 5000)
+TRIALS = amount(100, 5000)
 ITEMS = 250
 LOGGED = 25
 

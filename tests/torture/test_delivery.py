@@ -17,7 +17,7 @@ from tests.waiting import jitter, wait_until
 from .blogger import TENANT, Post, opened
 from .size import LIMIT_SECONDS, SEED, amount
 
-ROUNDS = amount(5, 60)
+ROUNDS = amount(3, 60)
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 

@@ -28,7 +28,7 @@ from .size import LIMIT_SECONDS, SEED, amount, report
 ROOT = Path(__file__).parents[2]
 WRITES = 40
 #: Runs of each kind of fault.
-RUNS = amount(3, 60)
+RUNS = amount(2, 60)
 #: About how many such calls a run makes.
 CALLS = {"fdatasync": 2 * WRITES, "pwrite64": 6 * WRITES, "ftruncate": 4, "unlink": 4}
 

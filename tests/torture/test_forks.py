@@ -16,7 +16,7 @@ from tests.house.checkout import ROOT
 from . import shop
 from .size import LIMIT_SECONDS, SEED, amount, report
 
-FAMILIES = amount(3, 60)
+FAMILIES = amount(2, 60)
 FORKS = amount(6, 12)
 
 pytestmark = [
@@ -41,6 +41,7 @@ def test_nothing_acknowledged_is_lost_in_a_family_of_processes(tmp_path: Path) -
             capture_output=True,
             text=True,
             check=False,
+            timeout=LIMIT_SECONDS,
         )
         assert done.returncode == 0, done.stderr
         acknowledged = {f"item-{number}" for number in (folder / "acknowledged").read_text().split()}

@@ -20,8 +20,8 @@ from tests.waiting import jitter
 from .purger import Account, Order, Session, opened, site
 from .size import LIMIT_SECONDS, SEED, amount
 
-SESSIONS, ACCOUNTS, ORDERS = amount(2000, 20_000), amount(25, 200), 20
-KILLS = amount(8, 100)
+SESSIONS, ACCOUNTS, ORDERS = amount(1500, 20_000), amount(25, 200), 20
+KILLS = amount(5, 100)
 DAY = 86_400
 START = 1_900_000_000.0
 

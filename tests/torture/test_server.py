@@ -26,8 +26,8 @@ Json = dict[str, Any]
 
 CLIENTS = 64
 #: Requests of each client.
-REQUESTS = amount(250, 5000)
-FUZZED = amount(5_000, 200_000)
+REQUESTS = amount(100, 5000)
+FUZZED = amount(2_000, 200_000)
 FUZZERS = 8
 ITEMS = 2000
 MEGABYTE = 1 << 20

@@ -19,6 +19,10 @@ def exit_code(error: e.SolotableError) -> int:
             return NOT_FOUND
         case e.ConditionFailed() | e.TransactionCancelled() | e.NotUnique() | e.LeaseHeld() | e.LeaseLost():
             return CONDITION_FAILED
+        case e.MigrationConflict() | e.MigrationNotReady():
+            return CONDITION_FAILED
+        case e.SwitchTimedOut() | e.WritesPaused():
+            return UNAVAILABLE
         case e.CursorRejected() | e.TenantViolation() | e.NotConfigured():
             return USAGE
         case e.TransportError() | e.Throttled() | e.BatchIncomplete():

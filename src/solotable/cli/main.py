@@ -23,6 +23,10 @@ from .groups import CommandGroup
 #: The sections of `solotable --help`: each command, and the module that holds it. The name after a colon is
 #: the command's name in the module; without one it is `command`.
 SECTIONS = {
+    "Start": {
+        "demo": "solotable.cli.project.demo",
+        "init": "solotable.cli.project.init",
+    },
     "Data": {
         "get": "solotable.cli.data.reads:get",
         "query": "solotable.cli.data.reads:query",
@@ -51,18 +55,25 @@ SECTIONS = {
         "backfill": "solotable.cli.jobs.backfill:backfill",
         "tag": "solotable.cli.jobs.tag:tag",
         "deliver": "solotable.cli.jobs.deliver:deliver",
+        "export-daily": "solotable.cli.jobs.export_daily",
         "purge": "solotable.cli.jobs.purge",
+        "forget": "solotable.cli.jobs.forget",
         "collect-blobs": "solotable.cli.jobs.collect_blobs",
         "recount": "solotable.cli.jobs.repair:recount",
         "locks": "solotable.cli.jobs.repair:locks",
+        "migrate": "solotable.cli.migrate",
     },
     "Server and files": {
         "serve": "solotable.cli.server.serve",
+        "console": "solotable.cli.server.console",
+        "heat": "solotable.cli.traffic.heat",
+        "cost": "solotable.cli.traffic.cost",
         "doctor": "solotable.cli.server.doctor",
         "compact": "solotable.cli.server.compact",
         "backup": "solotable.cli.backup",
     },
     "Systems": {
+        "community": "solotable.cli.community",
         "limiter": "solotable.cli.limiter",
         "portal": "solotable.cli.portal",
         "surveys": "solotable.cli.surveys",

@@ -113,6 +113,16 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
+def confirm(question: str) -> None:
+    """Ask before a change; without an answer, or with no, end the command."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.exceptions.Abort:
+        raise click.UsageError("No confirmation received; pass --yes to skip the prompt.") from None
+    if not agreed:
+        raise click.exceptions.Exit(1)
+
+
 def markdown(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return rows as a Markdown table."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]

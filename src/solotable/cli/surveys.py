@@ -19,15 +19,14 @@ from solotable.errors import TableNotFound
 from .files import check_free, write_whole
 from .groups import CommandGroup
 from .options.database import NotFoundError, db_option, file_exists, parse_url
+from .options.storage import open_storage, require_storage, storage_option
 from .output import json_option, note, plural, print_json
 
 if TYPE_CHECKING:
     from solotable import AsyncDatabase
-    from solotable.systems.storage import Storage
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 MODELS = "solotable.systems.surveys.table:surveyor"
-_STORAGE_HELP = "Where the photos are: a folder, or s3://bucket/prefix. Default: $SOLOTABLE_STORAGE."
 
 
 @click.group("surveys", cls=CommandGroup)
@@ -61,8 +60,7 @@ def _output_options(function: CommandT) -> CommandT:
 
 def _file_options(function: CommandT) -> CommandT:
     """Give a command the database, the tenant, the storage and `-o/--output`."""
-    storage = click.option("--storage", metavar="FOLDER", envvar="SOLOTABLE_STORAGE", help=_STORAGE_HELP)
-    return _output_options(storage(function))
+    return _output_options(storage_option(function, "the photos"))
 
 
 @command.command(
@@ -97,7 +95,7 @@ def report(
             owner = await database.get(Tenant, id=tenant)
             return await report_html(
                 database.tenant(tenant),
-                _open_storage(storage),
+                open_storage(storage),
                 survey_id,
                 firm="" if owner is None else owner.name,
             )
@@ -127,9 +125,7 @@ def photos(
     """Write the photos of a survey as a ZIP, with a manifest of their captions."""
     from solotable.systems.surveys.report.photo_export import export_photos
 
-    found = _open_storage(storage)
-    if found is None:
-        raise click.UsageError("No storage given; pass --storage FOLDER, or set SOLOTABLE_STORAGE.")
+    found = require_storage(storage)
     check_free(file, force=force)
 
     async def export(target: BinaryIO) -> int:
@@ -191,22 +187,3 @@ async def _open(db: str | None) -> AsyncIterator[AsyncDatabase]:
         raise NotFoundError(f"Surveys: the table is not at {url.text}. Create it with: {create}") from error
     finally:
         await database.close()
-
-
-def _open_storage(place: str | None) -> Storage | None:
-    from solotable.systems.storage import BucketStorage, FolderStorage
-
-    if place is None:
-        return None
-    if not place.startswith("s3://"):
-        if not Path(place).is_dir():
-            raise NotFoundError(f"--storage {place}: no such folder.")
-        return FolderStorage(place)
-    try:
-        import boto3
-        from botocore.config import Config
-    except ImportError:
-        raise click.UsageError("--storage s3://... needs boto3: pip install solotable[aws]") from None
-    bucket, _, prefix = place.removeprefix("s3://").partition("/")
-    client = boto3.client("s3", config=Config(signature_version="s3v4"))
-    return BucketStorage(client, bucket, prefix=f"{prefix.rstrip('/')}/" if prefix else "")

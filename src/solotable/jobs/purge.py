@@ -39,6 +39,8 @@ from solotable._store import AdminStore
 from solotable._store.runner import run
 from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 
+__all__ = ["Deleted", "Hold", "Progress", "Purged", "Receipt", "list_receipts", "purge", "sweep"]
+
 #: Two whole transactions of items and entries.
 _TOGETHER = 2 * (flows.MOST_ACTIONS // 2)
 _AT_ONCE = 10 * _TOGETHER

@@ -20,8 +20,8 @@ from solotable.errors import DeclarationError, SolotableError
 
 from .auth.auth import Auth
 from .auth.current_roles import CurrentRoles, ResolveRoles
-from .http.docs_pages import add_docs_fallback
-from .http.middleware import MiddlewareSettings, WebMiddleware
+from .http.docs_pages import serve_docs
+from .http.middleware import BODY_LIMITS, MiddlewareSettings, WebMiddleware
 from .http.openapi import document_problems
 from .http.problems import (
     ProblemType,
@@ -38,7 +38,15 @@ log = logging.getLogger("solotable.web")
 
 _MAX_ERRORS = 20
 _CORS_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-_CORS_HEADERS = ("authorization", "content-type", "if-match", "x-api-key", "x-request-id", "x-tenant-id")
+_CORS_HEADERS = (
+    "authorization",
+    "content-type",
+    "if-match",
+    "x-api-key",
+    "x-replicache-requestid",
+    "x-request-id",
+    "x-tenant-id",
+)
 _CORS_EXPOSED = ("etag", "location", "retry-after", "x-request-id")
 
 
@@ -52,6 +60,7 @@ def install(  # noqa: PLR0913  # one call with a keyword for each feature; each 
     max_hosts: int = 1024,
     trusted_hosts: Iterable[str] = (),
     max_body_bytes: int = 1_000_000,
+    body_limits: Mapping[str, int] = BODY_LIMITS,
     security_headers: Mapping[str, str] | None = None,
     hsts_seconds: int = 0,
     cors_origins: Iterable[str] = (),
@@ -63,6 +72,7 @@ def install(  # noqa: PLR0913  # one call with a keyword for each feature; each 
 
     `resolve_host(database, host)` returns the tenant of a host name for `HostTenantId` and `HostStore`.
     `trusted_hosts` are the addresses of proxies; X-Forwarded-Host, -Proto and -For count from them only.
+    `body_limits` are the limits of some routes, by the ends of their paths.
     `problems` adds problem types for your errors, or replaces those of solotable's errors.
     `resolve_roles(database, principal, tenant)` returns the current roles of the user behind a token.
     """
@@ -84,9 +94,9 @@ def install(  # noqa: PLR0913  # one call with a keyword for each feature; each 
         )
     settings = MiddlewareSettings(
         max_body_bytes=max_body_bytes,
+        body_limits=dict(body_limits),
         hsts_seconds=hsts_seconds,
         proxies=proxies,
-        docs=frozenset(path for path in (app.docs_url, app.redoc_url) if path),
         **({} if security_headers is None else {"security_headers": security_headers}),
     )
     app.add_middleware(WebMiddleware, settings=settings)
@@ -101,7 +111,7 @@ def install(  # noqa: PLR0913  # one call with a keyword for each feature; each 
             expose_headers=_CORS_EXPOSED,
         )
     _add_exception_handlers(app, dict(problems or {}))
-    add_docs_fallback(app)
+    serve_docs(app)
     document_problems(app)
 
 

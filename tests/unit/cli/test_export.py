@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .conftest import Run
+from solotable import connect
+from solotable.cli.options.models import load_tables
+from solotable.exports.daily import LEASE
+
+from .conftest import MODELS, Run
 
 
 def test_a_table_is_exported_verified_and_imported_into_another_file(filled: Run) -> None:
@@ -72,3 +76,32 @@ def test_missing_tables_files_and_exports_are_named(filled: Run) -> None:
     assert not Path("none.db").exists()
     assert "has no finished export" in filled("import", "empty").err
     assert "s3:// needs dynamodb-json" in filled("export", "Nope", "s3://b/x", "--format", "csv").err
+
+
+def test_s2_17_the_daily_export_is_made_once_and_says_where(filled: Run) -> None:
+    first = filled("export-daily", "daily")
+    assert first.code == 0, first.err
+    (folder,) = Path("daily").glob("*/SurveyorData/AWSDynamoDB/*")
+    assert f"SurveyorData: 5 items, in {folder.as_posix()}\n" in first.out
+    again = filled("export-daily", "daily", "--keep", "7")
+    assert f"SurveyorData: exported before, in {folder.parent.parent.as_posix()}\n" in again.out
+    shown = filled("export-daily", "daily", "--json").json
+    assert (shown["complete"], shown["exported"], shown["deleted"]) == (True, {}, [])
+    assert filled("import", str(folder.parent.parent), "--verify").code == 0
+    assert filled("export-daily", "daily", "--keep", "0").code == 2
+
+
+def test_s2_17_a_daily_export_that_another_worker_makes_is_reported(filled: Run) -> None:
+    tables = load_tables(MODELS)
+    with connect("sqlite:///survey.db", *tables) as db, db.lease(LEASE, owner="other", table=tables[0]):
+        held = filled("export-daily", "daily")
+    assert (held.code, held.out) == (0, "")
+    assert "Worker other exports at the moment; run the command again later." in held.err
+    assert not Path("daily").exists()
+
+
+def test_a_table_that_does_not_exist_is_named_with_a_hint_that_helps(filled: Run) -> None:
+    missing = filled("export", "Absent", "out")
+    assert (missing.code, missing.err) == (3, "Error: Table Absent does not exist at sqlite:///survey.db.\n")
+    filled("export", "SurveyorData", "out")
+    assert "; --create creates it." in filled("import", "out", "Absent").err

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +57,13 @@ class Special(Entity, table=shop):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with models; what is imported from it is forgotten afterwards."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with models."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SOLOTABLE_MODELS", raising=False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "sound_models.py").write_text(SOUND, encoding="utf-8")
     (tmp_path / "unsound_models.py").write_text(UNSOUND, encoding="utf-8")
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    return tmp_path
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -26,17 +25,12 @@ class Order(Entity, table=shop):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder to work in; what is imported from it is forgotten afterwards."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SOLOTABLE_MODELS", raising=False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
     write(tmp_path, "given_models.py", MODELS)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    return tmp_path
 
 
 def write(folder: Path, name: str, text: str) -> None:

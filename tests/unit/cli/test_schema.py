@@ -170,6 +170,35 @@ def test_terraform(run: Run) -> None:
     assert "GSI1: keys of several attributes need the AWS provider 6.29" in ran.err
 
 
+def test_a_model_of_nosql_workbench_has_the_entities_as_facets(run: Run) -> None:
+    ran = run("schema", "export", "--format", "workbench")
+    assert (ran.json["ModelMetadata"]["AWSService"], ran.json["ModelMetadata"]["Version"]) == (
+        "Amazon DynamoDB",
+        "3.0",
+    )
+    survey, house = ran.json["DataModel"]
+    assert survey["KeyAttributes"] == {
+        "PartitionKey": {"AttributeName": "PK", "AttributeType": "S"},
+        "SortKey": {"AttributeName": "SK", "AttributeType": "S"},
+    }
+    named = [each["AttributeName"] for each in survey["NonKeyAttributes"]]
+    assert len(named) == len(set(named))
+    assert {"_type", "expires", "GSI2PK"} <= set(named)
+    assert not {"PK", "SK"} & set(named)
+    assert [each["IndexName"] for each in survey["GlobalSecondaryIndexes"]] == ["GSI2", "GSI3"]
+    facet = survey["TableFacets"][0]
+    assert facet["FacetName"] == next(iter(surveyor.plans))
+    assert "{" in facet["KeyAttributeAlias"]["SortKeyAlias"]
+    # Every attribute of a facet is one of the table.
+    for table in (survey, house):
+        known = {each["AttributeName"] for each in table["NonKeyAttributes"]}
+        assert all(set(each["NonKeyAttributes"]) <= known for each in table["TableFacets"])
+        keys = [each["KeyAttributes"].values() for each in table["GlobalSecondaryIndexes"]]
+        key_names = {part["AttributeName"] for each in keys for part in each}
+        assert key_names <= known | {"PK", "SK"}
+    assert "LSI1, GSI1: left out" in ran.err
+
+
 def test_the_stream_is_exported_in_the_form_of_each_tool() -> None:
     """Terraform: stream_enabled and stream_view_type. CloudFormation: StreamViewType alone."""
     table = Table("Feed", stream=True)

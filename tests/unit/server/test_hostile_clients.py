@@ -203,7 +203,7 @@ def test_sixteen_megabytes_of_tiny_values_cost_little_more_than_to_parse_them(
         return (time.process_time() - parsed) / (parsed - begun)
 
     # 3 was measured; threads of other tests may disturb one round.
-    assert min(ratio() for _ in range(3)) < 10
+    assert any(ratio() < 10 for _ in range(3))
 
 
 def test_others_are_answered_while_a_large_body_is_read(

@@ -11,7 +11,7 @@ import click
 from solotable.cli.options.arguments import build_query, find_pattern
 from solotable.cli.options.cursor_secret import VARIABLE, check_cursor, cursor_options, cursor_secret
 from solotable.cli.options.target import Target, target_options
-from solotable.cli.output import json_option, note, on_one_line, plural, print_json
+from solotable.cli.output import confirm, json_option, note, on_one_line, plural, print_json
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
                 tenant = query.arguments.get(plan.tenant or "", target.tenant)
                 owner = "" if plan.tenant is None else f" of tenant {on_one_line(tenant)}"
                 place = opened.url.path or opened.url.text
-                _confirm(f"Delete {_count(done)}{owner} in {on_one_line(place)}?")
+                confirm(f"Delete {_count(done)}{owner} in {on_one_line(place)}?")
                 done = run(counting=False)
     signed = None if secret is None else done.cursor
     if as_json:
@@ -112,12 +112,3 @@ def _count(done: PartitionDeletion, verb: str = "") -> str:
     """Return the number of items, and of each entity: 3 items deleted (2 Section, 1 Survey)."""
     shown = ", ".join(f"{count:,} {name}" for name, count in done.deleted.items())
     return plural(done.total, "item") + verb + (f" ({shown})" if shown else "")
-
-
-def _confirm(question: str) -> None:
-    try:
-        agreed = click.confirm(question, err=True)
-    except click.exceptions.Abort:
-        raise click.UsageError("No confirmation received; pass --yes to skip the prompt.") from None
-    if not agreed:
-        raise click.exceptions.Exit(1)

@@ -154,7 +154,7 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
         raise click.UsageError("--on-conflict newer and --newer-by go together; pass both or neither.")
     name = table or found.summary.table_name
     with (
-        _opened(db, name, create=found if create else None) as engine,
+        _opened(db, name, create=found if create else None, can_create=True) as engine,
         progress(f"import {name}", quiet=as_json) as update,
     ):
         done = import_export(
@@ -215,7 +215,9 @@ def _print_import(name: str, done: ImportReport, as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(db: str | None, table: str, *, create: Export | None = None) -> Iterator[Engine]:
+def _opened(
+    db: str | None, table: str, *, create: Export | None = None, can_create: bool = False
+) -> Iterator[Engine]:
     """Open the engine of a command; with `create`, create a missing table as it was exported."""
     with open_engine_of(db, create=create is not None) as engine:
         if create is not None:
@@ -223,7 +225,8 @@ def _opened(db: str | None, table: str, *, create: Export | None = None) -> Iter
         try:
             yield engine
         except TableNotFound as error:
-            raise NotFoundError(f"Table {table} does not exist at {db}; --create creates it.") from error
+            hint = "; --create creates it" if can_create else ""
+            raise NotFoundError(f"Table {table} does not exist at {db}{hint}.") from error
 
 
 def _create(engine: Engine, table: str, found: Export) -> None:

@@ -1,4 +1,4 @@
-"""`solotable schema`: show, compare, apply and export the declared tables."""
+"""`solotable schema`: show, compare, apply, export and draw the declared tables."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from solotable.cli.options.models import load_tables, models_option
 from solotable.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from solotable._entities.declare.table import Table
 
     from .live_tables import LiveTable
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group("schema", cls=CommandGroup)
 def command() -> None:
-    """Show, compare, apply and export the declared tables."""
+    """Show, compare, apply, export and draw the declared tables."""
 
 
 @command.command("show", epilog="Example: solotable schema show -m models.py:surveyor")
@@ -127,21 +129,59 @@ command.add_command(versions)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["cfn", "terraform", "json"]),
+    type=click.Choice(["cfn", "terraform", "workbench", "json"]),
     default="json",
     show_default=True,
-    help="CloudFormation, Terraform, or DynamoDB's own requests; each as JSON.",
+    help="CloudFormation, Terraform, a model of NoSQL Workbench, or DynamoDB's own requests; each as JSON.",
 )
 def export(models: str | None, db: str | None, form: str) -> None:
-    """Print the tables as CloudFormation, Terraform or requests."""
+    """Print the tables as CloudFormation, Terraform, a model of NoSQL Workbench, or requests."""
     from solotable._entities.schema.export import cloudformation, needs_key_schema, requests, terraform
+    from solotable._entities.schema.workbench import left_out, workbench
 
     wanted = _table_names(load_tables(models), db)
-    writers = {"cfn": cloudformation, "terraform": terraform, "json": requests}
+    writers: dict[str, Callable[..., dict[str, Any]]] = {
+        "cfn": cloudformation,
+        "terraform": terraform,
+        "workbench": workbench,
+        "json": requests,
+    }
     print_json(writers[form](wanted))
     several = needs_key_schema(table for table, _ in wanted)
+    missing = left_out(table for table, _ in wanted)
+    if form == "workbench" and missing:
+        note(
+            f"{', '.join(missing)}: left out; the format has no local index and no key of several attributes."
+        )
     if form == "terraform" and several:
         note(f"{', '.join(several)}: keys of several attributes need the AWS provider 6.29 or newer.")
+
+
+@command.command("diagram", epilog="Example: solotable schema diagram -m models.py:surveyor --format svg")
+@models_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["mermaid", "svg"]),
+    default="mermaid",
+    show_default=True,
+    help="Mermaid's text, or an SVG picture that needs no other program.",
+)
+def diagram(models: str | None, form: str) -> None:
+    """Draw the partitions, entities and indexes of the declared tables.
+
+    The picture has the key templates, the entities of each partition key, and the patterns that read them.
+    """
+    from solotable._entities.schema.diagram import key_spaces
+    from solotable._entities.schema.mermaid_text import mermaid_text
+    from solotable._entities.schema.svg_text import svg_text
+
+    tables = load_tables(models)
+    spaces = [key_spaces(table) for table in tables]
+    if form == "svg":
+        click.echo(svg_text(spaces, title=f"Layout of {', '.join(table.name for table in tables)}"))
+    else:
+        click.echo(mermaid_text(spaces))
 
 
 def _table_names(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:

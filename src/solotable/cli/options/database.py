@@ -53,6 +53,11 @@ def db_option(command: CommandT) -> CommandT:
 def scope_options(command: CommandT, admin_help: str = ADMIN_HELP) -> CommandT:
     """Give a command `--tenant` and `--admin` as its parameters."""
     command = click.option("--admin", is_flag=True, help=admin_help)(command)
+    return tenant_option(command)
+
+
+def tenant_option(command: CommandT) -> CommandT:
+    """Give a command `--tenant` as its parameter."""
     return click.option(
         "--tenant", metavar="T", envvar="SOLOTABLE_TENANT", help="The tenant. Default: $SOLOTABLE_TENANT."
     )(command)

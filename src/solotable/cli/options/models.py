@@ -54,16 +54,22 @@ def models_option(command: CommandT) -> CommandT:
 
 def load_tables(spec: str | None) -> list[Table]:
     """Import the models and return the named table, or all tables that they declare."""
-    if not spec:
-        raise click.UsageError(f"No models given; use {_SOURCES}.")
-    source, name = _split_spec(spec)
-    module = _import(spec, source)
+    module, name = import_models(spec)
+    spec = spec or ""
     tables = [_table_named(spec, module, name)] if name else _all_tables(spec, module)
     try:
         _compile_entities(tables)
     except Exception as error:
         raise BrokenModels(spec, error, _location_of(error, module)) from error
     return tables
+
+
+def import_models(spec: str | None) -> tuple[ModuleType, str]:
+    """Import the module of a spec; return it, and the name after the colon or an empty string."""
+    if not spec:
+        raise click.UsageError(f"No models given; use {_SOURCES}.")
+    source, name = _split_spec(spec)
+    return _import(spec, source), name
 
 
 def settings(*sections: str) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +15,9 @@ import click
 
 from solotable import __version__
 from solotable.cli.options.database import check_is_database
+from solotable.cli.options.models import models_option
+
+from .console import ConsoleOptions, logged, open_beside
 
 if TYPE_CHECKING:
     from solotable._protocol.error_texts import ErrorTexts
@@ -64,6 +70,13 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     show_default=True,
     type=click.IntRange(0, 65535),
     help="The port; 0 picks a free one.",
+)
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The number of worker processes. More than one answer reads on several cores.",
 )
 @click.option("--memory", is_flag=True, help="Keep all data in memory; it is lost when the server stops.")
 @click.option("--relaxed", is_flag=True, help="Acknowledge writes before fsync.")
@@ -120,12 +133,24 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     metavar="FOLDER|s3://",
     help="The buckets of exports and imports: a folder with a folder for each bucket, or those of S3.",
 )
+@click.option("--no-heat", is_flag=True, help="Do not count the traffic of partition keys.")
 @click.option("--log", is_flag=True, help="Print a line for each request.")
+@click.option("--console/--no-console", help="Show the database in the browser too; see `solotable console`.")
+@click.option(
+    "--console-port",
+    default=8001,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port of the console; 0 picks a free one.",
+)
+@click.option("--write", is_flag=True, help="Allow edits in the console.")
+@models_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no banner.")
 def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
     db: Path | None,
     host: str,
     port: int,
+    workers: int,
     memory: bool,
     relaxed: bool,
     access_key: str | None,
@@ -136,7 +161,12 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     sweep_seconds: float,
     error_texts: ErrorTexts,
     buckets: str | None,
+    no_heat: bool,
     log: bool,
+    console: bool,
+    console_port: int,
+    write: bool,
+    models: str | None,
     quiet: bool,
 ) -> None:
     """Serve the file DB over DynamoDB's HTTP protocol.
@@ -149,6 +179,8 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
 
     if memory and db is not None:
         raise click.UsageError("--memory uses no file; omit it or DB.")
+    if workers > 1:
+        _check_workers(memory=memory, console=console)
     path = ":memory:" if memory else str(db or "solotable.db")
     is_new = not memory and not Path(path).exists()
     settings = Settings(
@@ -161,16 +193,48 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
         log=_print_request if log else None,
     )
 
+    consoles = contextlib.ExitStack()
+
     def ready(bound: int) -> None:
+        address = ""
+        if console:
+            shown = ConsoleOptions(port=console_port, write=write, models=models)
+            address = consoles.enter_context(open_beside(served, path, shown, f"http://127.0.0.1:{bound}"))
         if not quiet:
             storage = _storage(path, is_new=is_new, relaxed=relaxed)
-            click.echo(_banner(host, bound, storage, signed=settings.keys is not None))
+            click.echo(_banner(host, bound, storage, signed=settings.keys is not None, console=address))
 
     if not memory:
         check_is_database(path)
-    durability: sqlite.Durability = "relaxed" if relaxed else "full"
-    with sqlite.open(path, durability=durability, error_texts=error_texts, buckets=buckets) as engine:
-        serve(engine, settings, ready=ready)
+    open_engine = partial(
+        sqlite.open,
+        path,
+        durability="relaxed" if relaxed else "full",
+        error_texts=error_texts,
+        buckets=buckets,
+        heat=not no_heat,
+    )
+    if workers > 1:
+        from solotable.server.workers import serve_with_workers
+
+        serve_with_workers(open_engine, settings, workers, ready=ready)
+        return
+    with open_engine() as engine:
+        served = logged(engine) if console else engine
+        with consoles:
+            serve(served, settings, ready=ready)
+
+
+def _check_workers(*, memory: bool, console: bool) -> None:
+    if memory:
+        raise click.UsageError("Processes cannot share memory: omit --memory to use a file, or --workers.")
+    if console:
+        raise click.UsageError(
+            "--console shows the requests of a single process: omit it or --workers. "
+            "`solotable console DB` shows the same file beside the server."
+        )
+    if not hasattr(socket, "AF_UNIX"):
+        raise click.UsageError("--workers needs Unix domain sockets, which Python lacks on this system.")
 
 
 def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None) -> dict[str, str] | None:
@@ -208,7 +272,7 @@ def _storage(path: str, *, is_new: bool, relaxed: bool) -> str:
     )
 
 
-def _banner(host: str, port: int, storage: str, *, signed: bool) -> str:
+def _banner(host: str, port: int, storage: str, *, signed: bool, console: str = "") -> str:
     # Clients cannot call a wildcard address.
     called = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # listens nowhere
     url = f"http://[{called}]:{port}" if ":" in called else f"http://{called}:{port}"
@@ -216,7 +280,8 @@ def _banner(host: str, port: int, storage: str, *, signed: bool) -> str:
     return (
         f"solotable {__version__} · {storage}\n"
         f"  DynamoDB endpoint  {url}{'  (requires signed requests)' if signed else ''}\n"
-        f"  try:  aws dynamodb list-tables --endpoint-url {url} --region us-east-1{unsigned}\n"
+        + (f"  console            {console}\n" if console else "")
+        + f"  try:  aws dynamodb list-tables --endpoint-url {url} --region us-east-1{unsigned}\n"
         f"  Ctrl-C to stop; {_reach(host, signed=signed)}"
     )
 

@@ -91,6 +91,12 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     errors.StoredDataError: INTERNAL,
     errors.NewerSchemaVersion: INTERNAL,
     errors.UnknownEntity: INTERNAL,
+    errors.SubjectForgotten: replace(
+        _CONFLICT,
+        slug="subject-forgotten",
+        title="Forgotten",
+        detail="The person was forgotten, so personal data cannot be stored under this id.",
+    ),
     errors.NotFound: ProblemType(
         status=404, slug="not-found", title="Not found", detail="The item does not exist."
     ),
@@ -103,6 +109,21 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     ),
     errors.LeaseLost: replace(
         _CONFLICT, slug="busy", title="Busy", detail="Another process took over the lease; try again later."
+    ),
+    errors.MigrationError: INTERNAL,
+    errors.MappingRejected: INTERNAL,
+    errors.MigrationConflict: replace(
+        _CONFLICT, slug="migration-conflict", detail="Another process changes the migration; try again later."
+    ),
+    errors.MigrationNotReady: replace(
+        _CONFLICT, slug="migration-not-ready", detail="The migration is not ready for this step."
+    ),
+    errors.SwitchTimedOut: replace(
+        _UNAVAILABLE, detail="The switch took too long and was undone; try again later."
+    ),
+    errors.WritesPaused: replace(_UNAVAILABLE, detail="Writes are paused for a moment; try again later."),
+    errors.SyncUnavailable: replace(
+        _UNAVAILABLE, detail="The sync was done in part, or not at all; send it again."
     ),
     errors.TenantViolation: ProblemType(
         status=403, slug="forbidden", title="Forbidden", detail="The credential does not reach this data."
@@ -134,6 +155,7 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     errors.FileReplaced: INTERNAL,
     errors.Corrupt: INTERNAL,
     errors.RecoveryError: INTERNAL,
+    errors.HeatUnavailable: INTERNAL,
     errors.NotConfigured: INTERNAL,
     errors.TransportError: _UNAVAILABLE,
     errors.OutcomeUnknown: _UNKNOWN,
