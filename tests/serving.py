@@ -34,8 +34,9 @@ class Served:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without anything of AWS or of ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SOLOTABLE_"))}
+    """This process's environment without anything of AWS, of ours or of pytest."""
+    foreign = ("AWS_", "SOLOTABLE_", "PYTEST_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return kept | {"PYTHONPATH": _SOURCES, "PYTHONUNBUFFERED": "1"} | more
 
 

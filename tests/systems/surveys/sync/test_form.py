@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from solotable import AsyncDatabase, connect_async
 from solotable.systems.demo_server import make_auth, make_credentials
@@ -37,6 +38,7 @@ from tests.waiting import HANG_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 T = TypeVar("T")
 USERS = [
@@ -48,6 +50,20 @@ USERS = [
 
 
 @dataclass
+class Gate:
+    """An app behind a proxy, which answers 503 to every request while it is closed."""
+
+    app: ASGIApp
+    closed: bool = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.closed and scope["type"] == "http":
+            await PlainTextResponse("", 503)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+@dataclass
 class Site:
     """A served form, its users, and the stored surveys as another program sees them."""
 
@@ -55,6 +71,7 @@ class Site:
     url: str
     browser: Browser
     keys: dict[str, str]
+    gate: Gate
     complaints: list[str] = field(default_factory=list)
 
     def context(self, **options: Any) -> BrowserContext:
@@ -75,8 +92,10 @@ class Site:
         return page
 
     def _hear(self, text: str) -> None:
-        # The browser reports every request that it cannot send.
-        if "net::ERR_" not in text:
+        # The browser and Replicache report every request that cannot be sent, or that the gate answers.
+        if not any(
+            each in text for each in ("net::ERR_", "status of 503", "doing pull: 503", "doing push: 503")
+        ):
             self.complaints.append(text)
 
     def run(self, work: Callable[[AsyncDatabase], Awaitable[T]]) -> T:
@@ -154,8 +173,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     keys = make_credentials(USERS)
     app = create_app(url, auth=make_auth(keys), storage=FolderStorage(folder / "files"))
     mount_form(app, files)
-    with serving(app) as base, sync_playwright() as playwright:
-        made = Site(base, url, launch(playwright), {each.name: each.key for each in keys})
+    gate = Gate(app)
+    with serving(gate) as base, sync_playwright() as playwright:
+        made = Site(base, url, launch(playwright), {each.name: each.key for each in keys}, gate)
         made.run(_write)
         try:
             yield made
@@ -235,6 +255,22 @@ def test_two_hundred_edits_without_a_connection_arrive_once(site: Site) -> None:
     context.close()
 
 
+def test_a_form_opens_while_its_server_fails(site: Site) -> None:
+    """A proxy answers 503 during a deployment: the worker shows the files of the last visit."""
+    context = site.context()
+    page = site.open(context, "ann", "rights/roof")
+    page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
+    page.reload()  # the worker has the files now
+    page.wait_for_selector("#notes-roof-1")
+    site.gate.closed = True
+    try:
+        page.reload()
+        page.wait_for_selector("#notes-roof-1")
+    finally:
+        site.gate.closed = False
+    context.close()
+
+
 def test_a_reload_without_a_connection_keeps_the_page_and_the_edits(site: Site) -> None:
     context = site.context()
     page = site.open(context, "ann", "reload/roof")
@@ -242,6 +278,8 @@ def test_a_reload_without_a_connection_keeps_the_page_and_the_edits(site: Site) 
     page.reload()  # the worker has the files now
     page.wait_for_selector("#notes-roof-1")
     context.set_offline(True)
+    # Chromium may send requests of the reloaded page before it takes it offline too.
+    site.gate.closed = True
     type_notes(page, "roof-1", "in the basement")
     page.click(".el[open] .choose .poor")
     wait_until(lambda: pending(page) == 2)
@@ -251,6 +289,7 @@ def test_a_reload_without_a_connection_keeps_the_page_and_the_edits(site: Site) 
     page.wait_for_selector("text=Roof one")
     wait_until(lambda: shown_notes(page, "roof-1") == "in the basement")
     assert site.notes("reload")["roof-1"] == ""
+    site.gate.closed = False
     context.set_offline(False)
     wait_until(lambda: site.notes("reload")["roof-1"] == "in the basement")
     page.wait_for_selector("#mark.synced")

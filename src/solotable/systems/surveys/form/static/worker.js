@@ -10,20 +10,16 @@ addEventListener('activate', event => {
   const clean = caches.keys().then(names => Promise.all(names.filter(isOld).map(name => caches.delete(name))));
   event.waitUntil(clean.then(() => clients.claim()));
 });
-// The newest files from the server; without one, those of the last visit.
+// The newest files from the server; if it cannot be reached or fails, those of the last visit.
 addEventListener('fetch', event => {
   const {request} = event;
   if (request.method !== 'GET' || !request.url.startsWith(registration.scope)) return;
   event.respondWith((async () => {
     const cache = await caches.open(CACHE);
-    try {
-      const reply = await fetch(request);
-      if (reply.ok) await cache.put(request, reply.clone());
-      return reply;
-    } catch (error) {
-      const kept = await cache.match(request, {ignoreSearch: true});
-      if (kept) return kept;
-      throw error;
-    }
+    const reply = await fetch(request).catch(() => Response.error());
+    if (reply.ok) await cache.put(request, reply.clone());
+    // An error of the network has status 0.
+    const isAnswer = reply.status > 0 && reply.status < 500;
+    return isAnswer ? reply : await cache.match(request, {ignoreSearch: true}) ?? reply;
   })());
 });
