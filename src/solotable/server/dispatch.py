@@ -60,6 +60,9 @@ class Client(Protocol):
     ) -> None:
         """Send the reply to a request."""
 
+    def abort(self) -> None:
+        """Close the connection at once."""
+
 
 class Forwarder(Protocol):
     """The process that answers what this one does not."""
@@ -103,60 +106,108 @@ def _encoding(http_request: HttpRequest) -> str:
 
 
 def operate(server: Server, client: Client, http_request: HttpRequest, content_type: bytes) -> None:
-    """Answer the request of an operation, at once or later."""
-    target = http_request.header(b"x-amz-target")
-    forwarder = None if target in _ANSWERED_BY_WORKERS else server.forwarder
-    encoding = _encoding(http_request) if b"accept-encoding" in http_request.headers else ""
-
-    def encode(answer: Callable[[], Any]) -> tuple[int, Body]:
-        status, pieces = wire.encode_response(target, answer)
-        return status, Body(pieces, encoding)
-
-    def done(reply: tuple[int, Body]) -> None:
-        client.send(http_request, *reply, content_type)
-
-    def forwarded(status: int, body: bytes) -> None:
-        if len(body) > response.LARGE:
-            compress = partial(Body, [body], encoding)
-            server.scheduler.run_in_reader(compress, lambda reply: done((status, reply())))
-        else:
-            done((status, Body([body], encoding)))
-
-    def handle(parse: Callable[[], Any]) -> None:
-        try:
-            request = parse()
-        except compression.TooLarge:
-            client.send(http_request, _TOO_LARGE, Body([]), content_type)
-        except Exception as error:  # noqa: BLE001  # `render` makes a service error or a 500 of it
-            done(encode(partial(_raise, error)))
-        else:
-            if forwarder is not None:
-                forwarder.forward(target, request, forwarded)
-                return
-            if server.log is not None:
-                http_request.table = _table(request)
-            if isinstance(request, Control) and request.operation == "DescribeEndpoints":
-                done(encode(lambda: _endpoints(http_request)))
-            elif isinstance(request, Control) and request.operation == DESCRIBE_HEAT:
-                done(encode(lambda: _heat(server, request.members)))
-            else:
-                server.scheduler.schedule(request, encode, done)
-
-    def handle_later(parse: Callable[[], Any]) -> None:
-        if client.is_closed:
-            server.body_budget.release(http_request)
-        else:
-            handle(parse)
-
-    if forwarder is None:
-        parse: Callable[[], Any] = partial(_parse, server, http_request, target)
-    else:
-        parse = partial(_read_body, server, http_request)
+    """Answer the request of an operation, at the end of the tick or later."""
+    call = _Call(server, client, http_request, content_type)
     if http_request.size > _LONG_TO_PARSE or b"content-encoding" in http_request.headers:
         # The JSON parser holds the GIL; decoding, most of the work, releases it to other requests.
-        server.scheduler.run_in_reader(parse, handle_later)
+        server.scheduler.run_in_reader(call.parse, call.resume)
     else:
-        handle(parse)
+        server.tick.add(call)
+
+
+class _Call:
+    """The request of one operation, from its body to its reply."""
+
+    __slots__ = (
+        "_client",
+        "_content_type",
+        "_encoding",
+        "_forwarder",
+        "_http_request",
+        "_is_answered",
+        "_request",
+        "_server",
+        "_target",
+    )
+
+    def __init__(
+        self, server: Server, client: Client, http_request: HttpRequest, content_type: bytes
+    ) -> None:
+        self._server = server
+        self._client = client
+        self._http_request = http_request
+        self._content_type = content_type
+        self._target = target = http_request.header(b"x-amz-target")
+        forwarder = server.forwarder
+        self._forwarder = None if forwarder is None or target in _ANSWERED_BY_WORKERS else forwarder
+        self._encoding = _encoding(http_request) if b"accept-encoding" in http_request.headers else ""
+        self._is_answered = False
+        self._request: Any = None
+
+    def parse(self) -> Any:
+        """Return the decoded request; for a forwarder, its body."""
+        if self._forwarder is None:
+            return _parse(self._server, self._http_request, self._target)
+        return _read_body(self._server, self._http_request)
+
+    def decode(self) -> None:
+        """Decode the request, or send the reply of an invalid one."""
+        self._decode(self.parse)
+
+    def resume(self, parse: Callable[[], Any]) -> None:
+        """Answer a request that a thread has decoded."""
+        if self._client.is_closed:
+            self._server.body_budget.release(self._http_request)
+        else:
+            self._decode(parse)
+            self.answer()
+
+    def _decode(self, parse: Callable[[], Any]) -> None:
+        try:
+            self._request = parse()
+        except compression.TooLarge:
+            self._is_answered = True
+            self._client.send(self._http_request, _TOO_LARGE, Body([]), self._content_type)
+        except Exception as error:  # noqa: BLE001  # `encode` makes a service error or a 500 of it
+            self._is_answered = True
+            self._done(self._encode(partial(_raise, error)))
+
+    def answer(self) -> None:
+        """Answer the decoded request, at once or later."""
+        if self._is_answered:
+            return
+        request, server = self._request, self._server
+        if self._forwarder is not None:
+            self._forwarder.forward(self._target, request, self._forwarded)
+            return
+        if server.log is not None:
+            self._http_request.table = _table(request)
+        if isinstance(request, Control):
+            if request.operation == "DescribeEndpoints":
+                self._done(self._encode(lambda: _endpoints(self._http_request)))
+                return
+            if request.operation == DESCRIBE_HEAT:
+                self._done(self._encode(lambda: _heat(server, request.members)))
+                return
+        server.scheduler.schedule(request, self._encode, self._done)
+
+    def abort(self) -> None:
+        """Close the connection of the request."""
+        self._client.abort()
+
+    def _encode(self, answer: Callable[[], Any]) -> tuple[int, Body]:
+        status, pieces = wire.encode_response(self._target, answer)
+        return status, Body(pieces, self._encoding)
+
+    def _done(self, reply: tuple[int, Body]) -> None:
+        self._client.send(self._http_request, *reply, self._content_type)
+
+    def _forwarded(self, status: int, body: bytes) -> None:
+        if len(body) > response.LARGE:
+            compress = partial(Body, [body], self._encoding)
+            self._server.scheduler.run_in_reader(compress, lambda reply: self._done((status, reply())))
+        else:
+            self._done((status, Body([body], self._encoding)))
 
 
 def _table(request: Request[Any]) -> str | None:

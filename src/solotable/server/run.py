@@ -36,9 +36,10 @@ from .http.request import HttpRequest
 from .listeners import BACKLOG, open_listeners
 from .open_files import open_file_limit, raise_open_file_limit
 from .request_log import RequestRecord, access_key_id, operation_name
-from .scheduler import GroupingEngine, Scheduler
+from .scheduling.scheduler import GroupingEngine, Scheduler
+from .scheduling.tick import Tick
+from .scheduling.time_slices import GatedLoop, SwitchInterval
 from .settings import Settings
-from .time_slices import GatedLoop, SwitchInterval
 
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_CHECK_SECONDS = 1.0
@@ -91,6 +92,7 @@ class Server:
         #: Entered while a thread computes beside the event loop; reusable.
         self._interval = contextlib.nullcontext() if interval is None else interval
         self.scheduler: Scheduler
+        self.tick: Tick
         self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
         self._tasks: list[asyncio.Task[None]] = []
@@ -176,6 +178,7 @@ class Server:
             listeners = open_listeners(self._settings.host, self._settings.port)
         loop = self.loop = asyncio.get_running_loop()
         self.now = time.monotonic
+        self.tick = Tick(loop, self.now)
         self.scheduler = Scheduler(self._engine, loop, self._interval, defers_writes=self._defers_writes)
         for each in listeners:
             self._listeners.append(await loop.create_server(self.accept, sock=each, backlog=BACKLOG))

@@ -25,7 +25,7 @@ from solotable._protocol.requests import (
     TransactGetItems,
 )
 from solotable.engines.sqlite.file.group_commit import Outcome
-from solotable.server.scheduler import Scheduler
+from solotable.server.scheduling.scheduler import Scheduler
 from tests.waiting import HANG_SECONDS, holds, wait_until
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})

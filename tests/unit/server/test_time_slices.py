@@ -10,8 +10,8 @@ import time
 import pytest
 
 from solotable._protocol.engine import TooLong
-from solotable.server import time_slices
-from solotable.server.time_slices import (
+from solotable.server.scheduling import time_slices
+from solotable.server.scheduling.time_slices import (
     GatedLoop,
     IdleGate,
     LoopBudget,

@@ -142,6 +142,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Return whether to keep the connection open for pending replies."""
+        self._server.tick.flush()
         self._ignores_input = self._eof_received = True
         self._request_started_at = None
         return (self._busy or bool(self._pipeline)) and not self._closing
@@ -272,7 +273,7 @@ class Connection(asyncio.Protocol):
     def _send_continue(self) -> None:
         if self._owes_continue and not self._busy and not self._pipeline and not self._closing:
             self._owes_continue = False
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._write_now(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _answer_next(self) -> None:
         if not self._pipeline or self._busy or self._stalled_since is not None or self._closing:
@@ -330,16 +331,25 @@ class Connection(asyncio.Protocol):
         )
         self._last_used = self._server.now()
         if request.method == b"HEAD":
-            self._transport.write(head)
+            self._write_now(head)
         elif body.size > LARGE:
-            self._transport.write(head)
+            self._write_now(head)
             self._reply_buffer = ReplyBuffer(body.pieces, partial(self._after_reply, request, keep_alive))
             self._write_more()
             return
         else:
             # One copy of the body and one system call.
-            self._transport.write(b"".join((head, *body.pieces)))
+            whole = b"".join((head, *body.pieces))
+            if keep_alive:
+                self._server.tick.send(self._transport.write, whole)
+            else:
+                self._write_now(whole)
         self._after_reply(request, keep_alive)
+
+    def _write_now(self, data: bytes) -> None:
+        """Write data after the replies that wait for the end of the tick."""
+        self._server.tick.flush()
+        self._transport.write(data)
 
     def _write_more(self) -> None:
         """Write the next piece of a long reply, unless the client has stopped reading."""
@@ -443,6 +453,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection after the pending bytes are sent."""
+        self._server.tick.flush()
         self._closing = True
         self._close_deadline = self._server.now() + _DRAIN_SECONDS
         self._transport.close()

@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 from solotable.errors import SolotableError
 from solotable.server.run import ServedEngine, Server, run_process, serve_until
+from solotable.server.scheduling.time_slices import SwitchInterval
 from solotable.server.settings import Settings
-from solotable.server.time_slices import SwitchInterval
 
 from .forwarder import WriterConnection
 from .writer import WriterServer

@@ -14,8 +14,8 @@ from solotable.server.dispatch import operate
 from solotable.server.http.request import HttpRequest
 from solotable.server.http.response import JSON_TYPE, Body
 from solotable.server.run import ServedEngine, Server
+from solotable.server.scheduling.time_slices import SwitchInterval
 from solotable.server.settings import Settings
-from solotable.server.time_slices import SwitchInterval
 
 from .frames import FrameReader, encode_reply
 
@@ -113,6 +113,10 @@ class _Forwarded:
     def is_closed(self) -> bool:
         """Whether the worker is gone."""
         return self._connection.is_closed
+
+    def abort(self) -> None:
+        """Close the connection of the worker."""
+        self._connection.abort()
 
     def send(
         self, _request: HttpRequest, status: int, body: Body, _content_type: bytes, _headers: bytes = b""

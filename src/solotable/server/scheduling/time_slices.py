@@ -12,10 +12,15 @@ import selectors
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
+from contextvars import Context
 from selectors import SelectorKey
 from threading import Event, Lock
+from typing import TypeVarTuple
 
 from solotable._protocol.engine import TooLong
+
+ArgumentTs = TypeVarTuple("ArgumentTs")
 
 #: How long a request runs before the next one runs.
 SLICE_SECONDS = 0.002
@@ -86,22 +91,62 @@ class _GatedSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.gate = IdleGate()
+        self.before_wait: list[Callable[[], None]] = []
+        #: Whether a callback was scheduled after the loop chose its timeout.
+        self.is_late = False
+        #: How many sockets were ready.
+        self.ready = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        if self.before_wait:
+            callbacks, self.before_wait = self.before_wait, []
+            self.is_late = False
+            for callback in callbacks:
+                callback()
+            if self.is_late:
+                timeout = 0
         if timeout is None or timeout > 0:
             self.gate.open()
         found = selectors.DefaultSelector.select(self, timeout)
         self.gate.busy = True
+        self.ready = len(found)
         return found
 
 
 class GatedLoop(asyncio.SelectorEventLoop):
-    """An event loop with a gate that shows when the loop is idle."""
+    """An event loop with a gate that shows when the loop is idle, and a hook before it waits."""
 
     def __init__(self) -> None:
-        selector = _GatedSelector()
+        selector = self._gated_selector = _GatedSelector()
         super().__init__(selector)
         self.gate = selector.gate
+
+    @property
+    def ready_sockets(self) -> int:
+        """How many sockets this tick reads or writes."""
+        return self._gated_selector.ready
+
+    def call_before_wait(self, callback: Callable[[], None]) -> None:
+        """Call a function that raises no error once, after the callbacks of this tick."""
+        self._gated_selector.before_wait.append(callback)
+
+    def call_soon(
+        self, callback: Callable[[*ArgumentTs], object], *args: *ArgumentTs, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Schedule a callback, as every event loop does; a wait that is about to begin ends at once."""
+        self._gated_selector.is_late = True
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*ArgumentTs], object],
+        *args: *ArgumentTs,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Schedule a callback for a time, as every event loop does; a wait may have to end earlier."""
+        self._gated_selector.is_late = True
+        return super().call_at(when, callback, *args, context=context)
 
 
 class SliceQueue:
