@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from solotable.engines.sqlite.engine import SqliteEngine
+from solotable.server.http.connection import Connection
+from solotable.server.http.request import HttpRequest
+from solotable.server.http.response import Body
 from solotable.server.run import Server
 from solotable.server.scheduling import tick as ticks
 from solotable.server.scheduling.tick import Tick
@@ -225,23 +228,102 @@ def test_every_reply_arrives_in_order_before_the_connection_closes(
         assert bodies == expected
 
 
-def test_ready_sockets_counts_what_the_tick_reads() -> None:
-    async def main() -> int:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, GatedLoop)
-        pairs = [socket.socketpair() for _ in range(3)]
-        seen: list[int] = []
-        for ours, theirs in pairs:
-            ours.setblocking(False)
-            loop.add_reader(ours, lambda: seen.append(loop.ready_sockets))
-            theirs.send(b"x")
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+class Transport(asyncio.Transport):
+    """Notes what is written, and its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.notes.append(bytes(data).partition(b"\r\n")[0])
+
+    def close(self) -> None:
+        self.notes.append(b"close")
+
+
+HELD = b"HTTP/1.1 200 OK"
+#: Without the end of its body.
+EXPECTING = get("x", "Expect: 100-continue\r\n")[:-30]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (lambda each: each.data_received(EXPECTING), b"HTTP/1.1 100 Continue"),
+        (lambda each: each.close(), b"close"),
+        (lambda each: each.eof_received(), None),
+    ],
+    ids=["continue", "close", "eof"],
+)
+def test_a_waiting_reply_is_sent_before_other_writes_and_the_end(
+    engine: SqliteEngine, step: Callable[[Connection], object], expected: bytes | None
+) -> None:
+    """After the end of input, asyncio closes the connection, unless a reply is pending."""
+
+    async def main() -> None:
+        server = Server(engine, Settings(port=0))
+        await server.start()
+        transport = Transport()
+        connection = Connection(server)
+        connection.connection_made(transport)
+        connection.send(HttpRequest(), 200, Body([b"{}"]), b"application/json")
+        before = list(transport.notes)
+        step(connection)
+        after = list(transport.notes)
+        connection.connection_lost(None)
+        await server.stop()
+        assert before == []
+        assert after == ([HELD] if expected is None else [HELD, expected])
+
+    with asyncio.Runner(loop_factory=GatedLoop) as runner:
+        runner.run(main())
+
+
+def readable(loop: GatedLoop, sockets: int, callback: Callable[[], None]) -> Callable[[], None]:
+    """Call back for each of so many sockets that are ready in one tick; return what closes them."""
+
+    def receive(ours: socket.socket) -> None:
+        ours.recv(1)
+        callback()
+
+    pairs = [socket.socketpair() for _ in range(sockets)]
+    for ours, theirs in pairs:
+        ours.setblocking(False)
+        loop.add_reader(ours, receive, ours)
+        theirs.send(b"x")
+
+    def close() -> None:
         for ours, theirs in pairs:
             loop.remove_reader(ours)
             ours.close()
             theirs.close()
-        return seen[0]
+
+    return close
+
+
+@pytest.mark.parametrize("sockets", [1, 3])
+def test_only_a_request_without_others_is_answered_at_once(sockets: int) -> None:
+    notes: list[str] = []
+    seen: list[list[str]] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, GatedLoop)
+        tick = Tick(loop, Clock())
+
+        def received() -> None:
+            assert loop.ready_sockets == sockets
+            tick.add(Call(tick, "a", notes))
+            seen.append(list(notes))
+
+        close = readable(loop, sockets, received)
+        # One tick to receive, one for what waits for its end.
+        for _ in range(3):
+            await asyncio.sleep(0)
+        close()
 
     with asyncio.Runner(loop_factory=GatedLoop) as runner:
-        assert runner.run(main()) == 3
+        runner.run(main())
+    assert seen[0] == (["decode a", "answer a", "send a"] if sockets == 1 else [])
+    assert len(notes) == 3 * sockets
