@@ -11,7 +11,14 @@ from solotable.engines.sqlite import SqliteEngine
 from solotable.engines.sqlite.items.storage import rows_sql
 from tests.conformance.tables import TABLES
 
-_SUBQUERY = ("CO-ROUTINE (subquery-1)", "SCAN (subquery-1)", "CO-ROUTINE x", "SCAN x")
+_SUBQUERY = (
+    "CO-ROUTINE (subquery-1)",
+    "SCAN (subquery-1)",
+    "CO-ROUTINE x",
+    "SCAN x",
+    "SCALAR SUBQUERY 1",
+    "SCALAR SUBQUERY 2",
+)
 
 
 def plans(engine: SqliteEngine, operation: str, request: dict[str, Any]) -> list[str]:

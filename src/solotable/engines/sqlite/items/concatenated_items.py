@@ -10,8 +10,6 @@ import sqlite3
 
 from solotable.engines.sqlite.tables.catalog import Index, Table
 
-from .storage import range_sql
-
 
 def read_concatenated_items(
     connection: sqlite3.Connection,
@@ -21,41 +19,27 @@ def read_concatenated_items(
     bounds: tuple[bytearray, bytearray],
     forward: bool,
     limit: int,
-) -> tuple[int, int, bytes]:
+) -> tuple[int, int, bytes, bytes | None]:
     """Return the first items whose key in the table or index is within the bounds, in order.
 
-    The result is their number, their total size, and their JSON separated by commas.
+    The result is their number, their total size, their JSON separated by commas, and the key in the table or
+    index of item number `limit`; None if there are fewer items.
     """
     sql = table.statement(concatenation_sql, index, forward=forward)
-    count, size, raw = connection.execute(sql, (*bounds, limit)).fetchone()
-    return count, size or 0, raw or b""
-
-
-def read_last_key(
-    connection: sqlite3.Connection,
-    table: Table,
-    index: Index | None,
-    *,
-    bounds: tuple[bytearray, bytearray],
-    forward: bool,
-    count: int,
-) -> bytes:
-    """Return the key, in the table or index, of the last of the first `count` items."""
-    sql = table.statement(last_key_sql, index, forward=forward)
-    (position,) = connection.execute(sql, (*bounds, count - 1)).fetchone()
-    found: bytes = position
-    return found
-
-
-def last_key_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement of `read_last_key`, which reads keys alone: an aggregate of them takes longer."""
-    order = "ASC" if forward else "DESC"
-    source = table.items if index is None else f"x{index.id}"
-    return f"SELECT key FROM {source} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
+    count, size, raw, position = connection.execute(sql, (*bounds, limit)).fetchone()
+    return count, size or 0, raw or b"", position
 
 
 def concatenation_sql(table: Table, index: Index | None, *, forward: bool) -> str:
     """Return the statement of `read_concatenated_items`."""
-    # group_concat keeps the order of a subquery with a LIMIT. A zero byte would end it; JSON has none.
-    inner = range_sql(table, index, "i.size AS size, i.item AS item", forward=forward)
-    return f"SELECT count(*), sum(size), CAST(group_concat(item) AS BLOB) FROM ({inner})"
+    source, row = (table.items, "id") if index is None else (f"x{index.id}", "row")
+    order = f"WHERE key >= ?1 AND key < ?2 ORDER BY key {'ASC' if forward else 'DESC'}"
+    # A subquery with a LIMIT keeps its order, CROSS JOIN reads it first, and group_concat takes items as they
+    # come. The subquery yields row ids, because SQLite copies what it yields. A zero byte would end the text
+    # of group_concat; JSON has none. The last key is read again: comparing all keys takes longer.
+    return (
+        "SELECT count(*), sum(i.size), CAST(group_concat(i.item) AS BLOB), "
+        f"(SELECT key FROM {source} {order} LIMIT 1 OFFSET ?3 - 1) "
+        f"FROM (SELECT {row} AS id FROM {source} {order} LIMIT ?3) AS x "
+        f"CROSS JOIN {table.items} AS i ON i.id = x.id"
+    )

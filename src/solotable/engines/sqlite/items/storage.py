@@ -196,22 +196,17 @@ def _check_entry_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) -
 
 def rows_sql(table: Table, index: Index | None, *, forward: bool) -> str:
     """Return the statement of `read_chunks`; a test explains its plan."""
-    entry = "" if index is None else ", i.key, x.crc"
-    return range_sql(table, index, f"i.size, i.item, i.crc, x.key{entry}", forward=forward)
-
-
-def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool) -> str:
-    """Return a statement that reads a range in order, from items `i` and index entries `x`."""
     order = "ASC" if forward else "DESC"
     if index is None:
         return (
-            f"SELECT {columns.replace('x.', 'i.')} FROM {table.items} AS i "
+            f"SELECT size, item, crc, key FROM {table.items} "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
     # LEFT JOIN makes SQLite read the index first, and shows entries without an item.
     return (
-        f"SELECT {columns} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
-        f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
+        "SELECT i.size, i.item, i.crc, x.key, i.key, x.crc "
+        f"FROM x{index.id} AS x LEFT JOIN {table.items} AS i ON i.id = x.row "
+        f"WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
     )
 
 

@@ -24,7 +24,7 @@ from solotable._values import Item, item_size
 from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import LARGEST_PAGE
 from solotable.engines.sqlite.heat.recorder import HeatRecorder
-from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items, read_last_key
+from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items
 from solotable.engines.sqlite.items.keys import (
     check_key,
     decode_position,
@@ -261,15 +261,10 @@ def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | 
         limit = _RUN if left is None else min(_RUN, left)
         # A bytearray, as in GetItem: sqlite3 binds it faster than bytes.
         bounds = (bytearray(source.low), bytearray(source.high))
-        position = b""
         with engine.database.read() as connection:
-            count, size, raw = read_concatenated_items(
+            count, size, raw, position = read_concatenated_items(
                 connection, table, index, bounds=bounds, forward=forward, limit=limit
             )
-            if count == limit:
-                position = read_last_key(
-                    connection, table, index, bounds=bounds, forward=forward, count=limit
-                )
         if found.size + size >= LARGEST_PAGE:
             # The page ends within these items.
             return _read_whole(engine, _read_rows_in_memory(engine, source, left), found, request)
@@ -277,7 +272,7 @@ def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | 
             found.items.append(raw)
             found.size += size
             found.scanned = found.count = found.scanned + count
-        if count < limit:
+        if position is None:
             return found
         if found.scanned == request.limit:
             found.last = position
