@@ -49,7 +49,8 @@ def _has_ipv6() -> bool:
 
 
 def _listen(family: int, address: Any) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only on sockets that name their protocol; accepted sockets inherit it.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix" and sys.platform != "cygwin":
             # A restarted server can listen at once; on Windows the option would share the port.

@@ -87,6 +87,8 @@ class Server:
         #: Connections that are closing because there were too many.
         self._evicted: set[Connection] = set()
         self.stopping = False
+        #: Whether the threads that answer requests have ended, or are about to.
+        self._stopped = False
         self.log = settings.log
         self._most_connections = settings.connections
         #: Entered while a thread computes beside the event loop; reusable.
@@ -144,6 +146,10 @@ class Server:
 
         If every other connection has a request, reject the new one. The work takes constant time.
         """
+        if self._stopped:
+            # It was accepted before the listeners closed.
+            connection.abort()
+            return
         self.connections.add(connection)
         if len(self.connections) - len(self._evicted) <= self._most_connections:
             self.idle.add(connection)
@@ -216,6 +222,7 @@ class Server:
                 if connection.idle:
                     connection.close()
             await asyncio.sleep(0.01)
+        self._stopped = True
         for connection in tuple(self.connections):
             connection.abort()
         for task in self._tasks:
