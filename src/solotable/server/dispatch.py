@@ -144,6 +144,11 @@ class _Call:
         self._is_answered = False
         self._request: Any = None
 
+    @property
+    def size(self) -> int:
+        """The bytes of the body, as sent."""
+        return self._http_request.size
+
     def parse(self) -> Any:
         """Return the decoded request; for a forwarder, its body."""
         if self._forwarder is None:

@@ -341,7 +341,7 @@ class Connection(asyncio.Protocol):
             # One copy of the body and one system call.
             whole = b"".join((head, *body.pieces))
             if keep_alive:
-                self._server.tick.send(self._transport.write, whole)
+                self._server.tick.send(self._transport, whole)
             else:
                 self._write_now(whole)
         self._after_reply(request, keep_alive)

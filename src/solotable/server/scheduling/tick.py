@@ -15,14 +15,19 @@ from typing import Final, Protocol
 from .time_slices import GatedLoop
 
 _LOG = logging.getLogger(__name__)
-#: The most requests of a batch: the first one waits for the others.
+#: The most requests of a batch, and bytes of their bodies: each is decoded before the first one is answered.
 _MOST_CALLS: Final = 16
+_MOST_BYTES: Final = 16 * 1024
 #: How long a reply waits for other requests of its batch.
 _HOLD_SECONDS: Final = 0.0005
 
 
 class Call(Protocol):
     """A request that was received whole."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of its body."""
 
     def decode(self) -> None:
         """Decode the request."""
@@ -32,6 +37,16 @@ class Call(Protocol):
 
     def abort(self) -> None:
         """Close the connection of the request."""
+
+
+class Transport(Protocol):
+    """What sends a reply."""
+
+    def write(self, data: bytes, /) -> None:
+        """Write a reply."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
 
 
 class Tick:
@@ -45,7 +60,9 @@ class Tick:
             loop.call_soon if self._gated_loop is None else self._gated_loop.call_before_wait
         )
         self._calls: list[Call] = []
-        self._replies: list[tuple[Callable[[bytes], None], bytes]] = []
+        #: The bytes of their bodies.
+        self._size = 0
+        self._replies: list[tuple[Transport, bytes]] = []
         #: Whether `_run` will be called or is running.
         self._scheduled = False
         #: Whether the one request of a tick is being answered.
@@ -60,25 +77,30 @@ class Tick:
             self._is_alone = False
             return
         self._calls.append(call)
+        self._size += call.size
         if not self._scheduled:
             self._schedule()
-        if len(self._calls) >= _MOST_CALLS:
+        if len(self._calls) >= _MOST_CALLS or self._size >= _MOST_BYTES:
             self._answer_batch()
 
-    def send(self, write: Callable[[bytes], None], data: bytes) -> None:
+    def send(self, transport: Transport, data: bytes) -> None:
         """Write a reply: at once if its request is alone, else at the end of the tick."""
         if self._is_alone:
-            write(data)
+            transport.write(data)
             return
-        self._replies.append((write, data))
+        self._replies.append((transport, data))
         if not self._scheduled:
             self._schedule()
 
     def flush(self) -> None:
         """Write the waiting replies now."""
         replies, self._replies = self._replies, []
-        for write, data in replies:
-            write(data)
+        for transport, data in replies:
+            try:
+                transport.write(data)
+            except Exception:  # noqa: BLE001  # a process edge, as in `_try`
+                _LOG.exception("a reply was not sent")
+                transport.abort()
 
     def _schedule(self) -> None:
         self._scheduled = True
@@ -91,7 +113,7 @@ class Tick:
             self._schedule()
 
     def _answer_batch(self) -> None:
-        calls, self._calls = self._calls, []
+        calls, self._calls, self._size = self._calls, [], 0
         for call in calls:
             _try(call, call.decode)
         held_since = self._now()

@@ -103,7 +103,7 @@ class _GatedSelector(selectors.DefaultSelector):
             self.is_late = False
             for callback in callbacks:
                 callback()
-            if self.is_late:
+            if self.is_late or self.before_wait:
                 timeout = 0
         if timeout is None or timeout > 0:
             self.gate.open()
