@@ -68,12 +68,24 @@ def fields(number: int) -> dict[str, Any]:
     }
 
 
+def _sections(items: int, version: str) -> list[Section]:
+    """Return rows in a version, so that each put changes the stored item, as puts of a program do."""
+    return [
+        Section(**fields(number) | {"updated_at": f"2026-01-31T12:00:00.00{version}Z"})
+        for number in range(items)
+    ]
+
+
 def ours(db: Database, items: int) -> Layer:
     """Return our own store as a layer."""
-    rows = [Section(**fields(number)) for number in range(items)]
+    rows = _sections(items, "1")
+    versions = (rows, _sections(items, "2"))
     with db.batch() as batch:
         for row in rows:
             batch.put(row)
+
+    def put(number: int) -> None:
+        db.put(versions[number // items % 2][number % items])
 
     def get(number: int) -> Section | None:
         row = rows[number % items]
@@ -82,14 +94,18 @@ def ours(db: Database, items: int) -> Layer:
     def query(number: int) -> list[Section]:
         return db.page(Section.of_survey(rows[number % items].survey_id), limit=PER_PARTITION).items
 
-    return Layer(put=lambda number: db.put(rows[number % items]), get=get, query=query)
+    return Layer(put=put, get=get, query=query)
 
 
 def bare_boto3(client: Any, items: int) -> Layer:
     """Return a boto3 client that is called with DynamoDB's own values, as the table of ours holds them."""
-    stored = [Section(**fields(number)) for number in range(items)]
-    rows = [row.plan().encode(row.__dict__) for row in stored]
-    keys = [{"PK": row["PK"], "SK": row["SK"]} for row in rows]
+    # Other versions than those of our store, which may take turns on the same table.
+    versions = [[row.plan().encode(row.__dict__) for row in _sections(items, each)] for each in "34"]
+    keys = [{"PK": row["PK"], "SK": row["SK"]} for row in versions[0]]
+
+    def put(number: int) -> Any:
+        item = versions[number // items % 2][number % items]
+        return client.put_item(TableName="Sections", Item=item)
 
     def query(number: int) -> Any:
         values = {":p": keys[number % items]["PK"], ":s": {"S": "SECTION#"}}
@@ -102,7 +118,7 @@ def bare_boto3(client: Any, items: int) -> Layer:
         )
 
     return Layer(
-        put=lambda number: client.put_item(TableName="Sections", Item=rows[number % items]),
+        put=put,
         get=lambda number: client.get_item(TableName="Sections", Key=keys[number % items]),
         query=query,
     )
