@@ -79,6 +79,8 @@ def taken(stored: Mapping[str, Any]) -> str:
     build = machine.get("python_build")
     if build is None:
         optimised = "its build was not recorded"
+    elif build["pgo"] is None and build["lto"] is None:
+        optimised = "its build does not say whether with PGO and LTO"
     else:
         with_ = {True: "with", False: "without", None: "unknown:"}
         optimised = ", ".join(f"{with_[build[name]]} {name.upper()}" for name in ("pgo", "lto"))
