@@ -151,25 +151,32 @@ class _Call:
 
     def parse(self) -> Any:
         """Return the decoded request; for a forwarder, its body."""
-        if self._forwarder is None:
-            return _parse(self._server, self._http_request, self._target)
-        return _read_body(self._server, self._http_request)
-
-    def decode(self) -> None:
-        """Decode the request, or send the reply of an invalid one."""
-        self._decode(self.parse)
+        server = self._server
+        body = _read_body(server, self._http_request)
+        if self._forwarder is not None:
+            return body
+        if self._target == HEAT_TARGET:
+            return Control(operation=DESCRIBE_HEAT, members=_members(body))
+        if len(body) < _LARGE or not gc.isenabled():
+            return wire.decode_body(self._target, body, server.error_texts)
+        gc.disable()
+        try:
+            return wire.decode_body(self._target, body, server.error_texts)
+        finally:
+            gc.enable()
 
     def resume(self, parse: Callable[[], Any]) -> None:
-        """Answer a request that a thread has decoded."""
+        """Answer a request that a thread has parsed; `parse` returns the result or raises its error."""
         if self._client.is_closed:
             self._server.body_budget.release(self._http_request)
         else:
-            self._decode(parse)
+            self.decode(parse)
             self.answer()
 
-    def _decode(self, parse: Callable[[], Any]) -> None:
+    def decode(self, parse: Callable[[], Any] | None = None) -> None:
+        """Decode the request, or send the reply of an invalid one."""
         try:
-            self._request = parse()
+            self._request = self.parse() if parse is None else parse()
         except compression.TooLarge:
             self._is_answered = True
             self._client.send(self._http_request, _TOO_LARGE, Body([]), self._content_type)
@@ -247,19 +254,6 @@ def _read_body(server: Server, http_request: HttpRequest) -> bytes:
         if encoding:
             body = compression.inflate(body, encoding, LARGEST_REQUEST)
     return body
-
-
-def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
-    body = _read_body(server, http_request)
-    if target == HEAT_TARGET:
-        return Control(operation=DESCRIBE_HEAT, members=_members(body))
-    if len(body) < _LARGE or not gc.isenabled():
-        return wire.decode_body(target, body, server.error_texts)
-    gc.disable()
-    try:
-        return wire.decode_body(target, body, server.error_texts)
-    finally:
-        gc.enable()
 
 
 def _members(body: bytes) -> dict[str, Any]:

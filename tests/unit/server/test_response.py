@@ -14,7 +14,7 @@ PAGE = b'{"TableNames":[]}'
 def reply(status: int, page: bytes, *, encoding: str = "", **more: bytes) -> bytes:
     """A whole reply."""
     body = Body([page], encoding)
-    return head(status, body, **more) + b"".join(body.pieces)
+    return b"".join([*head(status, body, **more), *body.pieces])
 
 
 def test_a_reply_is_head_and_body() -> None:
@@ -53,7 +53,7 @@ def test_small_bodies_are_sent_as_they_are() -> None:
 
 
 def test_a_reply_has_the_status_and_headers_it_is_given() -> None:
-    lines = head(404, Body([PAGE]), content_type=b"text/plain", headers=b"Vary: Origin\r\n")
+    lines = b"".join(head(404, Body([PAGE]), content_type=b"text/plain", headers=b"Vary: Origin\r\n"))
     assert b"404 Not Found" in lines
     assert b"\r\nVary: Origin\r\n\r\n" in lines
 

@@ -49,7 +49,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._parser = httptools.HttpRequestParser(self)
         self._request = HttpRequest()
-        self._in_head = False
+        #: The headers of the request whose head is being read; None otherwise.
+        self._reading_headers: dict[bytes, bytes] | None = None
         #: Bytes of the current request's URL, headers and trailers.
         self._head_bytes = 0
         #: Bytes fed since the parser last called back.
@@ -182,8 +183,8 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self._skipping_body:
             return
-        self._request = HttpRequest()
-        self._in_head = True
+        request = self._request = HttpRequest()
+        self._reading_headers = request.headers
         self._head_bytes = self._unparsed_bytes = 0
         if self._request_started_at is None:
             self._request_started_at = self._last_used
@@ -198,14 +199,14 @@ class Connection(asyncio.Protocol):
             self._reject(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._skipping_body:
+        headers = self._reading_headers
+        if headers is None and self._skipping_body:
             return
         self._head_bytes += len(name) + len(value) + _HEADER_BYTES
         if self._head_bytes > _MAX_HEAD_BYTES:
             self._reject(400)
-        elif self._in_head:
+        elif headers is not None:
             # Headers after a chunked body are trailers, which the server ignores.
-            headers = self._request.headers
             lower = LOWER.get(name) or name.lower()
             headers[lower] = value if lower not in headers else headers[lower] + b"," + value
 
@@ -213,7 +214,7 @@ class Connection(asyncio.Protocol):
         if self._skipping_body:
             self._skipping_body = False
             return
-        self._in_head = False
+        self._reading_headers = None
         parser, request = self._parser, self._request
         headers = request.headers
         if len(headers) > _MAX_HEADERS:
@@ -331,15 +332,15 @@ class Connection(asyncio.Protocol):
         )
         self._last_used = self._server.now()
         if request.method == b"HEAD":
-            self._write_now(head)
+            self._write_now(b"".join(head))
         elif body.size > LARGE:
-            self._write_now(head)
+            self._write_now(b"".join(head))
             self._reply_buffer = ReplyBuffer(body.pieces, partial(self._after_reply, request, keep_alive))
             self._write_more()
             return
         else:
             # One copy of the body and one system call.
-            whole = b"".join((head, *body.pieces))
+            whole = b"".join([*head, *body.pieces])
             if keep_alive:
                 self._server.tick.send(self._transport, whole)
             else:

@@ -72,8 +72,7 @@ class Tick:
         """Answer a request: at once if no other can arrive in this tick, else in a batch."""
         if self._gated_loop is not None and self._gated_loop.ready_sockets == 1 and not self._scheduled:
             self._is_alone = True
-            _try(call, call.decode)
-            _try(call, call.answer)
+            self._answer([call])
             self._is_alone = False
             return
         self._calls.append(call)
@@ -98,7 +97,7 @@ class Tick:
         for transport, data in replies:
             try:
                 transport.write(data)
-            except Exception:  # noqa: BLE001  # a process edge, as in `_try`
+            except Exception:  # noqa: BLE001  # a process edge, as in `_answer`
                 _LOG.exception("a reply was not sent")
                 transport.abort()
 
@@ -114,20 +113,27 @@ class Tick:
 
     def _answer_batch(self) -> None:
         calls, self._calls, self._size = self._calls, [], 0
+        self._answer(calls)
+        self.flush()
+
+    def _answer(self, calls: list[Call]) -> None:
+        """Decode and answer requests; flush the replies of those that take long."""
         for call in calls:
-            _try(call, call.decode)
+            try:
+                call.decode()
+            except Exception:  # noqa: BLE001  # a process edge: one request must not end the others
+                _abort(call)
         held_since = self._now()
         for call in calls:
-            _try(call, call.answer)
+            try:
+                call.answer()
+            except Exception:  # noqa: BLE001  # the same
+                _abort(call)
             if self._replies and self._now() - held_since > _HOLD_SECONDS:
                 self.flush()
                 held_since = self._now()
-        self.flush()
 
 
-def _try(call: Call, stage: Callable[[], None]) -> None:
-    try:
-        stage()
-    except Exception:  # noqa: BLE001  # a process edge: one request must not end the others
-        _LOG.exception("a request failed without a reply")
-        call.abort()
+def _abort(call: Call) -> None:
+    _LOG.exception("a request failed without a reply")
+    call.abort()
