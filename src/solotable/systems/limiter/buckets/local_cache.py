@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
@@ -235,6 +235,8 @@ class LocalCache:
         #: Also evicted buckets that a lease still refers to: only they know which lanes are in use.
         self._referenced: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
         self._process = self._writer = self._number = 0
+        #: Draws the digits of this writer.
+        self.random_below: Callable[[int], int] = secrets.randbelow
         #: Where this process looks for a free lane first: not where others do.
         self.first_lane = secrets.choice(LANES[:-1])
 
@@ -263,6 +265,6 @@ class LocalCache:
         if self._process != os.getpid():
             # A forked child has a copy of this cache and is another writer.
             self._process = os.getpid()
-            self._writer = secrets.randbelow(_WRITERS)
+            self._writer = self.random_below(_WRITERS)
         self._number = max(self._number + 1, least)
         return self._number * _WRITERS + self._writer
