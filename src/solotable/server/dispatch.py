@@ -19,6 +19,7 @@ from solotable._values.limits import LARGEST_REQUEST
 from solotable.errors import ServiceError
 
 from .auth.allowed_hosts import echo_host
+from .health import HEALTHY, WITHOUT_WRITER, PageReply
 from .http import compression, response
 from .http.request import HttpRequest
 from .http.response import Body
@@ -70,6 +71,9 @@ class Forwarder(Protocol):
     def forward(self, target: str, body: bytes, done: Callable[[int, bytes], None], /) -> None:
         """Send a request whose signature was verified; call `done` with the status and body of the reply."""
 
+    def check(self, done: Callable[[bool], None], /) -> None:
+        """Call `done` with whether the process answers."""
+
 
 def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
     """Answer a request, at once or later."""
@@ -85,8 +89,7 @@ def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
             client.send(http_request, status, Body(pieces), response.JSON_TYPE)
             return
     if http_request.method != b"POST":
-        status, page, content_type, headers = server.health_pages.get(http_request)
-        client.send(http_request, status, Body([page], _encoding(http_request)), content_type, headers)
+        _answer_page(server, client, http_request)
         return
     content_type = http_request.headers.get(b"content-type", b"")
     if content_type not in _JSON_TYPES:
@@ -98,6 +101,18 @@ def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
             # DynamoDB: without a body, the type does not matter.
             content_type = _JSON
     operate(server, client, http_request, content_type)
+
+
+def _answer_page(server: Server, client: Client, http_request: HttpRequest) -> None:
+    def send(page: PageReply) -> None:
+        status, text, content_type, headers = page
+        client.send(http_request, status, Body([text], _encoding(http_request)), content_type, headers)
+
+    page, forwarder = server.health_pages.get(http_request), server.forwarder
+    if forwarder is not None and page is HEALTHY:
+        forwarder.check(lambda answers: send(HEALTHY if answers else WITHOUT_WRITER))
+    else:
+        send(page)
 
 
 def _encoding(http_request: HttpRequest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from solotable import __version__
 
@@ -14,9 +15,17 @@ from .http.request import HttpRequest
 PageReply = tuple[int, bytes, bytes, bytes]
 
 # DynamoDB: GET / names the requested host, and ends with a space.
-_HEALTHY = "healthy: {host} "
+_GREETING = "healthy: {host} "
 _UNKNOWN = b"<UnknownOperationException/>\n"
-_HEALTH = json.dumps({"status": "ok", "version": __version__}).encode()
+
+
+def _status_page(code: int, status: str) -> PageReply:
+    return code, json.dumps({"status": status, "version": __version__}).encode(), b"application/json", b""
+
+
+#: The replies to GET /health. The second one is a worker's.
+HEALTHY: Final = _status_page(200, "ok")
+WITHOUT_WRITER: Final = _status_page(503, "the process that writes does not answer")
 
 
 class HealthPages:
@@ -41,10 +50,10 @@ class HealthPages:
             )
         if method in (b"GET", b"HEAD"):
             if path == b"/":
-                healthy = _HEALTHY.format(host=echo_host(headers.get(b"host"))).encode()
-                return 200, healthy, b"text/plain", b""
+                greeting = _GREETING.format(host=echo_host(headers.get(b"host"))).encode()
+                return 200, greeting, b"text/plain", b""
             if path == b"/health":
-                return 200, _HEALTH, b"application/json", b""
+                return HEALTHY
         return 404, _UNKNOWN, b"text/plain", b""
 
     def cors_headers(self, headers: Mapping[bytes, bytes]) -> bytes:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from http import HTTPStatus
 from itertools import count
 from typing import cast
 
 from solotable._protocol import wire
 from solotable.errors import EngineError, ServiceError
 
-from .frames import FrameReader, encode_request
+from .frames import CHECK, FrameReader, encode_request
 
 _RETRY_SECONDS = 0.05
+#: How long a health check waits for the writer.
+_CHECK_SECONDS = 5.0
 _LOST = (
     "The process that writes ended before it answered; it is not known whether the request was carried out."
 )
@@ -56,6 +59,20 @@ class WriterConnection(asyncio.Protocol):
             self._loop.call_soon(self._send)
         self._unsent.append(encode_request(number, target, body))
         self._pending[number] = done
+
+    def check(self, done: Callable[[bool], None], /) -> None:
+        """Call `done` with whether the writer answers within five seconds."""
+        is_done = False
+
+        def finish(answers: bool) -> None:
+            nonlocal is_done
+            if not is_done:
+                is_done = True
+                timer.cancel()
+                done(answers)
+
+        timer = self._loop.call_later(_CHECK_SECONDS, finish, False)
+        self.forward(CHECK, b"", lambda status, _body: finish(status == HTTPStatus.OK))
 
     def close(self) -> None:
         """Close the connection; no request may be pending."""

@@ -14,6 +14,8 @@ _REQUEST = Struct("!IIH")
 #: Length, number, status.
 _REPLY = Struct("!IIH")
 _HEAD = _REQUEST.size
+#: The target of a health check; no HTTP header can have this value.
+CHECK = "\n"
 
 
 def encode_request(number: int, target: str, body: bytes) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from http import HTTPStatus
 from typing import cast
 
 from solotable.server.dispatch import operate
@@ -17,7 +18,9 @@ from solotable.server.run import ServedEngine, Server
 from solotable.server.scheduling.time_slices import SwitchInterval
 from solotable.server.settings import Settings
 
-from .frames import FrameReader, encode_reply
+from .frames import CHECK, FrameReader, encode_reply
+
+_CHECK = CHECK.encode()
 
 
 class WriterServer(Server):
@@ -77,8 +80,12 @@ class WorkerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for number, length, content in self._frames.feed(data):
+            target = content[:length]
+            if target == _CHECK:
+                self.reply(encode_reply(number, HTTPStatus.OK, []))
+                continue
             request = HttpRequest()
-            request.headers[b"x-amz-target"] = content[:length]
+            request.headers[b"x-amz-target"] = target
             request.add_body(content[length:])
             request.size = len(content) - length
             operate(self._server, _Forwarded(self, number), request, JSON_TYPE)

@@ -87,8 +87,9 @@ def test_counts_do_not_depend_on_the_worker(clients: list[Client]) -> None:
 def test_errors_are_those_of_a_single_process(clients: list[Client]) -> None:
     for client in clients:
         assert client.ask(request("PutItem", body=b"{")).json()["__type"].endswith("SerializationException")
-        unknown = client.ask(request(target="DynamoDB_20120810.Nothing"))
-        assert unknown.json()["__type"].endswith("UnknownOperationException")
+        for wrong in (request(target="DynamoDB_20120810.Nothing"), request(without=("X-Amz-Target",))):
+            unknown = client.ask(wrong)
+            assert unknown.json()["__type"].endswith("UnknownOperationException")
         condition = {
             "TableName": "Things",
             "Item": {"pk": {"S": "x"}},
@@ -166,6 +167,21 @@ def _writer(running: Served) -> int:
     """Return the only process of a server that listens on a Unix socket."""
     (found,) = [each for each in children(running.process.pid) if listening_path(each) is not None]
     return found
+
+
+def test_the_health_of_a_worker_includes_the_writer(running: Served) -> None:
+    check = request(method="GET", url="/health", body=b"")
+    writer = _writer(running)
+    with Client(running.port) as client:
+        assert client.ask(check).json()["status"] == "ok"
+        os.kill(writer, signal.SIGSTOP)
+        try:
+            failed = client.ask(check)
+        finally:
+            os.kill(writer, signal.SIGCONT)
+        assert (failed.status, failed.json()["status"]) == (503, "the process that writes does not answer")
+        assert client.ask(get("any")).status == 200
+        wait_until(lambda: client.ask(check).status == 200)
 
 
 def test_processes_that_keep_dying_end_the_server(tmp_path: Path) -> None:
@@ -339,6 +355,9 @@ def test_keys_are_verified_before_a_request_is_forwarded() -> None:
         def forward(self, target: str, _body: bytes, done: Callable[[int, bytes], None], /) -> None:
             forwarded.append(target)
             done(200, b"{}")
+
+        def check(self, done: Callable[[bool], None], /) -> None:
+            done(True)
 
     with serving(keys={"k": "s"}) as server, server.client() as client:
         server.server.forwarder = Noting()
