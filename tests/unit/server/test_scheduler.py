@@ -15,6 +15,7 @@ import pytest
 from solotable._protocol import wire
 from solotable._protocol.engine import Capabilities, Pause, TooLong
 from solotable._protocol.requests import (
+    BatchGetItem,
     BatchWriteItem,
     Control,
     GetItem,
@@ -22,6 +23,7 @@ from solotable._protocol.requests import (
     Query,
     Request,
     Scan,
+    TableKeys,
     TransactGetItems,
 )
 from solotable.engines.sqlite.file.group_commit import Outcome
@@ -34,6 +36,10 @@ QUERY: Query = wire.decode_body(  # type: ignore[assignment]  # by its target
     "DynamoDB_20120810.Query",
     b'{"TableName":"Things","KeyConditionExpression":"pk=:p","ExpressionAttributeValues":{":p":{"S":"x"}}}',
 )
+
+
+def batch(*tables: str) -> Request[Any]:
+    return BatchGetItem(tables=tuple(TableKeys(table=name, keys=({"pk": {"S": "x"}},)) for name in tables))
 
 
 def put(number: int) -> Request[Any]:
@@ -161,27 +167,36 @@ def test_long_work_has_its_own_threads_and_replies_on_the_loop(request_: Request
     asyncio.run(play())
 
 
-def test_queries_go_aside_after_a_long_page_and_come_back_after_many_short_ones() -> None:
+@pytest.mark.parametrize(
+    ("read", "others"),
+    [
+        (QUERY, [replace(QUERY, index="by_name"), replace(QUERY, table="Others"), batch("Things")]),
+        (batch("Things"), [batch("Others"), batch("Things", "Others"), QUERY]),
+    ],
+    ids=["Query", "BatchGetItem"],
+)
+def test_reads_go_aside_after_a_long_one_and_come_back_after_many_short_ones(
+    read: Request[Any], others: list[Request[Any]]
+) -> None:
     async def play() -> None:
         engine = Recording()
         scheduler = Scheduler(engine, asyncio.get_running_loop())
 
-        async def ask(query: Query) -> str:
+        async def ask(request: Request[Any]) -> str:
             caller = Caller()
-            scheduler.schedule(query, same, caller.done)
+            scheduler.schedule(request, same, caller.done)
             await settle([caller])
             return "aside" if engine.threads[-1].startswith("solotable-long") else "at once"
 
-        assert await ask(QUERY) == "at once"
+        assert await ask(read) == "at once"
         engine.size = 1 << 20
         # It is begun on the loop, found to be long, and begun again in a thread.
-        assert await ask(QUERY) == "aside"
+        assert await ask(read) == "aside"
         engine.size = 0
-        # Now that is known, of this table and this index.
-        assert await ask(replace(QUERY, index="by_name")) == "at once"
-        assert await ask(replace(QUERY, table="Others")) == "at once"
-        assert {await ask(QUERY) for _ in range(64)} == {"aside"}
-        assert await ask(QUERY) == "at once"
+        # Now that is known, of this source alone.
+        assert {await ask(other) for other in others} == {"at once"}
+        assert {await ask(read) for _ in range(64)} == {"aside"}
+        assert await ask(read) == "at once"
         scheduler.close()
 
     asyncio.run(play())

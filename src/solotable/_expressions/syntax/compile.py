@@ -59,8 +59,6 @@ def compile_expressions(
     """
     given_names = _NO_NAMES if names is None else _check_names(names)
     given_values = _NO_VALUES if values is None else _check_values(values)
-    if key is not None and condition is filter is projection is update is None:
-        return Compiled(key=compile_key(key, given_names, given_values))
     used: list[UsedPlaceholders] = []
     bound_update = None
     if update is not None:
@@ -91,6 +89,17 @@ def compile_expressions(
         projection=bound_projection,
         update=bound_update,
         values=given_values,
+    )
+
+
+def compile_key_alone(
+    key: str, names: dict[str, str] | None, values: dict[str, AttributeValue] | None
+) -> KeyCondition:
+    """Do the same for a key condition that is a request's only expression, as in most queries."""
+    return compile_key(
+        key,
+        _NO_NAMES if names is None else _check_names(names),
+        _NO_VALUES if values is None else _check_values(values),
     )
 
 

@@ -135,7 +135,7 @@ def _whole(constraint: Whole) -> Check:
         if not -largest - 1 <= value < largest + 1:
             raise errors.not_a_scalar(value, java)
         # DynamoDB: truncates a fraction.
-        number = math.floor(value)
+        number = value if type(value) is int else math.floor(value)
         if not least <= number <= most:
             broken.append(None)
         return number

@@ -10,7 +10,7 @@ from solotable._expressions.legacy import (
     key_from_conditions,
     projection_from_attributes,
 )
-from solotable._expressions.syntax.compile import compile_expressions
+from solotable._expressions.syntax.compile import compile_expressions, compile_key_alone
 from solotable._protocol import errors
 from solotable._protocol.decode.table_names import table_name
 from solotable._protocol.requests import Query, Scan
@@ -32,7 +32,7 @@ _check_scan = expression_check(
 )
 #: Members of a Query that most queries lack: five calls less.
 _UNCOMMON = frozenset({"QueryFilter", "ConditionalOperator", "AttributesToGet", "ExclusiveStartKey"})
-_EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
+_OTHER_EXPRESSIONS = frozenset({"FilterExpression", "ProjectionExpression"})
 #: Errors for values whose text DynamoDB does not prefix in a starting key.
 _UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
 
@@ -109,14 +109,16 @@ def _compile_expressions(members: Members) -> tuple[KeyCondition | None, Conditi
     projection = None
     if "AttributesToGet" in members:
         projection = projection_from_attributes(members["AttributesToGet"])
-    if _EXPRESSIONS.isdisjoint(members):
-        return None, None, projection
+    names, values = members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues")
+    if _OTHER_EXPRESSIONS.isdisjoint(members):
+        text = members.get("KeyConditionExpression")
+        return None if text is None else compile_key_alone(text, names, values), None, projection
     compiled = compile_expressions(
         key=members.get("KeyConditionExpression"),
         filter=members.get("FilterExpression"),
         projection=members.get("ProjectionExpression"),
-        names=members.get("ExpressionAttributeNames"),
-        values=members.get("ExpressionAttributeValues"),
+        names=names,
+        values=values,
     )
     if compiled.projection is not None:
         projection = compiled.projection

@@ -8,7 +8,7 @@ a commit form the next group. A database in memory has no fsync, so the event lo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from solotable._protocol import requests
 from solotable._protocol.engine import Capabilities, Outcome, Pause, TooLong
-from solotable._protocol.requests import Query, Request, Scan
+from solotable._protocol.requests import BatchGetItem, Query, Request, Scan
 from solotable._write_groups import WriteGroups
 
 from .time_slices import LOOP_BYTES, LoopBudget, SliceQueue, TimeSlice
@@ -56,12 +56,11 @@ _WRITES = (
     requests.TransactWriteItems,
 )
 #: Reads that are usually short on a file; in memory, all reads are.
-_SHORT_READS = (requests.GetItem, Query)
+_SHORT_READS = (requests.GetItem, Query, BatchGetItem)
 #: Reads, which can start again. A statement that writes never pauses, so it does not run twice.
 _READS = (
     *_SHORT_READS,
     Scan,
-    requests.BatchGetItem,
     requests.TransactGetItems,
     requests.ExecuteStatement,
 )
@@ -98,8 +97,8 @@ class Scheduler:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="solotable-reader")
         self._long_threads = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="solotable-long")
         self._control_threads = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
-        #: Tables and indexes with a recent long page, and how many short pages in a row reset that.
-        self._long_pages: dict[tuple[str, str | None], int] = {}
+        #: The sources of recent long pages, and how many short pages in a row reset that.
+        self._long_pages: dict[Hashable, int] = {}
         self._groups = WriteGroups(loop, self._writer, self._write_together, defer=defers_writes)
         self._closed = False
 
@@ -110,7 +109,9 @@ class Scheduler:
             done(encode(partial(self._engine.handle, request)))
         elif isinstance(request, _WRITES):
             self._write(request, encode, done)
-        elif isinstance(request, self._tried_on_loop) and not self._had_long_page(request):
+        elif isinstance(request, self._tried_on_loop) and not (
+            self._long_pages and _source_of(request) in self._long_pages
+        ):
             self._try_on_loop(request, encode, done)
         elif isinstance(request, _READS):
             self._run_in_slices(request, encode, done)
@@ -140,10 +141,10 @@ class Scheduler:
         try:
             answer = self._engine.handle_in_slices(request, LoopBudget().spend)
         except TooLong:
-            if isinstance(request, Query | Scan):
+            if (source := _source_of(request)) is not None:
                 if len(self._long_pages) >= _MAX_LONG_PAGES:
                     self._long_pages.clear()
-                self._long_pages[request.table, request.index] = _SHORT_PAGES
+                self._long_pages[source] = _SHORT_PAGES
             self._run_in_slices(request, encode, done)
         except Exception as error:  # noqa: BLE001  # `encode` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
@@ -168,13 +169,9 @@ class Scheduler:
 
         self._run_in_thread(self._long_threads, work, done)
 
-    def _had_long_page(self, request: Request[Any]) -> bool:
-        return isinstance(request, Query | Scan) and (request.table, request.index) in self._long_pages
-
     def _count_short_page(self, request: Request[Any]) -> None:
         # Two threads may lose a count, which then takes one short page more.
-        if isinstance(request, Query | Scan):
-            source = request.table, request.index
+        if (source := _source_of(request)) is not None:
             left = self._long_pages.get(source, 0)
             if left > 1:
                 self._long_pages[source] = left - 1
@@ -225,6 +222,15 @@ class Scheduler:
     def _call_soon(self, function: Callable[..., None], *arguments: Any) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _source_of(request: Request[Any]) -> Hashable | None:
+    """Return what a read of many items reads: a table or an index, or the tables of a batch."""
+    if isinstance(request, Query | Scan):
+        return request.table, request.index
+    if isinstance(request, BatchGetItem):
+        return tuple(part.table for part in request.tables)
+    return None
 
 
 def _raise(error: BaseException) -> Any:

@@ -38,6 +38,10 @@ CHUNK = 64
 CHUNK_BYTES = 256 * 1024
 
 
+#: What `find_many` returns for a key without an item.
+_ABSENT = 0, b""
+
+
 class StoredItem:
     """A stored item: its JSON, which `item` decodes on first use."""
 
@@ -92,20 +96,23 @@ def find(connection: sqlite3.Connection, table: Table, key: bytes) -> StoredItem
     return decode_row(table, key, connection.execute(table.select_sql, (key,)).fetchone())
 
 
-def find_many(connection: sqlite3.Connection, table: Table, keys: list[bytes]) -> dict[bytes, StoredItem]:
-    """Return the rows of these keys, of those that exist, with one statement."""
-    # Keys that no item has fill up to a power of two, so that few different statements are prepared.
+def find_many(connection: sqlite3.Connection, table: Table, keys: list[bytes]) -> list[tuple[int, bytes]]:
+    """Return the size and the JSON of each key's item, with one statement; (0, b"") for an absent one."""
+    # NULL, which SQLite does not look up, fills up to a power of two, so that few statements are prepared.
     count = 1 << (len(keys) - 1).bit_length()
     # A bytearray, as in GetItem: sqlite3 binds it faster than bytes.
-    parameters = [*map(bytearray, keys), *[bytearray()] * (count - len(keys))]
-    found: dict[bytes, StoredItem] = {}
+    parameters = [*map(bytearray, keys), *[None] * (count - len(keys))]
+    found: list[tuple[int, bytes]] = []
+    rows = connection.execute(table.select_many_sql(count), parameters).fetchall()
     try:
-        for row_id, size, crc, raw, key in connection.execute(
-            table.select_many_sql(count), parameters
-        ).fetchall():
+        for key, (size, crc, raw) in zip(keys, rows, strict=False):
+            if size is None:
+                found.append(_ABSENT)
+                continue
+            # The checksum includes the key, so the rows are known to be in its order.
             if crc32(raw, crc32(key)) != crc or size.__class__ is not int:
                 raise _corrupt(table)
-            found[key] = StoredItem(row_id, size, raw)
+            found.append((size, raw))
     except TypeError:
         # A damaged header makes SQLite read bytes as another type.
         raise _corrupt(table) from None

@@ -59,8 +59,7 @@ class Schema:
 
     @cached_property
     def text_names(self) -> tuple[str, ...]:
-        """The names if all key attributes have type S and the partition key is one attribute; otherwise "
-        "empty."""
+        """The names if all key attributes have type S and the partition has one of them; otherwise none."""
         is_text = all(attribute.kind == "S" for attribute in self.attributes)
         return self.names if is_text and len(self.partition) == 1 else ()
 
@@ -194,11 +193,11 @@ class Table:
         return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
 
     def select_many_sql(self, count: int) -> str:
-        """Return the statement that reads the items of `count` keys."""
-        # Faster than IN, which sorts the keys first. CROSS JOIN makes SQLite look up each key.
+        """Return the statement that reads the items of `count` keys: a row for each key, in their order."""
+        # Faster than IN, which sorts the keys first. LEFT JOIN makes SQLite look up each key.
         return (
             f"WITH k (key) AS (VALUES (?){', (?)' * (count - 1)}) "
-            f"SELECT i.id, i.size, i.crc, i.item, k.key FROM k CROSS JOIN {self.items} AS i ON i.key = k.key"
+            f"SELECT i.size, i.crc, i.item FROM k LEFT JOIN {self.items} AS i ON i.key = k.key"
         )
 
     @cached_property

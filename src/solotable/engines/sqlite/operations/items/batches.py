@@ -34,7 +34,7 @@ from solotable.engines.sqlite.items.write_capacity import meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import invalid
 
-from .get_item import check_key_paths, project_row, record_read
+from .get_item import check_key_paths, project_stored, record_read
 from .writes import ItemWrite, check_item_size, check_write, collection_metrics, prepare, store
 
 if TYPE_CHECKING:
@@ -59,26 +59,53 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
             found = responses.setdefault(part.table, [])
             meter = CapacityMeter(part.table)
             meters.append(meter)
-            for position, row in enumerate(_read_rows(engine, find, table, keys)):
-                size = 0 if row is None else row.size
-                if size > bytes_left:
-                    left: list[Item] = list(part.keys[position:])
+            for start, rows in _read_rows(engine, find, table, keys):
+                taken = _take_until_full(rows, bytes_left)
+                bytes_left -= sum([size for size, _ in taken])
+                # DynamoDB: each item is rounded up separately; a missing one costs the minimum.
+                if request.capacity != "NONE":
+                    for size, _ in taken:
+                        meter.table(read_units(size, part.consistent))
+                _record_heat(engine, table, part, start, taken)
+                if part.projection is None:
+                    found += [raw for _, raw in taken if raw]
+                else:
+                    stored = [StoredItem(0, size, raw) for size, raw in taken if raw]
+                    found += [project_stored(engine, each, part.projection) for each in stored]
+                if len(taken) < len(rows):
+                    left: list[Item] = list(part.keys[start + len(taken) :])
                     unprocessed[part.table] = {**part.wire, "Keys": left}
                     bytes_left = -1
                     break
-                bytes_left -= size
-                # DynamoDB: each item is rounded up separately; a missing one costs the minimum.
-                units = read_units(size, part.consistent)
-                meter.table(units)
-                record_read(engine, table, part.keys[position], units)
-                item = project_row(engine, row, part.projection)
-                if item is not None:
-                    found.append(item)
     return BatchGot(responses=responses, unprocessed=unprocessed, capacity=reports(meters, request.capacity))
 
 
-#: Finds the rows of several keys of a table, of those that exist.
-_Find = Callable[[Table, list[bytes]], dict[bytes, StoredItem]]
+def _take_until_full(rows: _Rows, bytes_left: int) -> _Rows:
+    """Return the items up to the first one that does not fit."""
+    if sum([size for size, _ in rows]) <= bytes_left:
+        return rows
+    for count, (size, _) in enumerate(rows):
+        if size > bytes_left:
+            return rows[:count]
+        bytes_left -= size
+    return rows
+
+
+def _record_heat(engine: SqliteEngine, table: Table, part: TableKeys, start: int, taken: _Rows) -> None:
+    heat = engine.heat
+    if heat is None:
+        return
+    if heat.skip_reads >= len(taken):
+        heat.skip_reads -= len(taken)
+        return
+    for position, (size, _) in enumerate(taken, start):
+        record_read(engine, table, part.keys[position], read_units(size, part.consistent))
+
+
+#: The size and the JSON of items; (0, b"") for an absent one.
+_Rows = list[tuple[int, bytes]]
+#: Finds the items of several keys of a table, in their order.
+_Find = Callable[[Table, list[bytes]], _Rows]
 
 
 @contextmanager
@@ -91,23 +118,22 @@ def _open_finder(engine: SqliteEngine) -> Iterator[_Find]:
             yield partial(find_many, connection)
 
 
-def _find_alone(engine: SqliteEngine, table: Table, keys: list[bytes]) -> dict[bytes, StoredItem]:
+def _find_alone(engine: SqliteEngine, table: Table, keys: list[bytes]) -> _Rows:
     with engine.database.read() as connection:
         return find_many(connection, table, keys)
 
 
 def _read_rows(
     engine: SqliteEngine, find: _Find, table: Table, keys: list[bytes]
-) -> Iterator[StoredItem | None]:
-    """Yield the row of each key, or None; read few rows at first, as they may be large."""
+) -> Iterator[tuple[int, _Rows]]:
+    """Yield chunks of items, each with the position of its first key; few at first, as they may be large."""
     start, count = 0, FIRST_CHUNK
     while start < len(keys):
-        chunk = keys[start : start + count]
-        rows = find(table, chunk)
-        yield from map(rows.get, chunk)
+        rows = find(table, keys[start : start + count])
+        yield start, rows
         start += count
-        count = next_chunk(max((row.raw for row in rows.values()), key=len, default=b""))
-        engine.pause(sum([row.size for row in rows.values()]))
+        count = next_chunk(max([raw for _, raw in rows], key=len))
+        engine.pause(sum([size for size, _ in rows]))
 
 
 def _encode_distinct_keys(table: Table, keys: tuple[Item, ...]) -> list[bytes]:

@@ -61,8 +61,11 @@ def project_row(
     """Return the projection of a row; without one, the stored bytes."""
     if row is None:
         return None
-    if projection is None:
-        return row.raw
+    return row.raw if projection is None else project_stored(engine, row, projection)
+
+
+def project_stored(engine: SqliteEngine, row: StoredItem, projection: Projection) -> Item:
+    """Return the projection of a stored item."""
     engine.pause(len(row.raw))
     return project(projection, decode_item_in_steps(row.raw, engine.pause) if engine.sliced else row.item)
 
