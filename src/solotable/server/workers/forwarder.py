@@ -38,6 +38,9 @@ class WriterConnection(asyncio.Protocol):
         self._frames = FrameReader()
         self._numbers = count()
         self._pending: dict[int, Done] = {}
+        #: Health checks that wait for the writer, by the timers that end them.
+        self._checks: dict[asyncio.TimerHandle, Callable[[bool], None]] = {}
+        self._is_checking = False
         #: Frames that are not sent yet: those of one tick are sent together.
         self._unsent: list[bytes] = []
         self._loop: asyncio.AbstractEventLoop
@@ -62,17 +65,24 @@ class WriterConnection(asyncio.Protocol):
 
     def check(self, done: Callable[[bool], None], /) -> None:
         """Call `done` with whether the writer answers within five seconds."""
-        is_done = False
 
-        def finish(answers: bool) -> None:
-            nonlocal is_done
-            if not is_done:
-                is_done = True
-                timer.cancel()
-                done(answers)
+        def give_up() -> None:
+            del self._checks[timer]
+            done(False)
 
-        timer = self._loop.call_later(_CHECK_SECONDS, finish, False)
-        self.forward(CHECK, b"", lambda status, _body: finish(status == HTTPStatus.OK))
+        timer = self._loop.call_later(_CHECK_SECONDS, give_up)
+        self._checks[timer] = done
+        # A writer that hangs gets one check, however many clients ask.
+        if not self._is_checking:
+            self._is_checking = True
+            self.forward(CHECK, b"", self._checked)
+
+    def _checked(self, status: int, _body: bytes) -> None:
+        self._is_checking = False
+        checks, self._checks = self._checks, {}
+        for timer, done in checks.items():
+            timer.cancel()
+            done(status == HTTPStatus.OK)
 
     def close(self) -> None:
         """Close the connection; no request may be pending."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from solotable._protocol.decode.requests import decode_request
+from solotable._protocol.engine import TooLong
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import Corrupt
@@ -73,3 +76,36 @@ def test_a_damaged_item_is_not_returned(tmp_path: Path) -> None:
         assert batch_get(engine, [1])["Responses"]["Things"] == [item(1)]
         with pytest.raises(Corrupt):
             batch_get(engine, [1, 2])
+
+
+def test_a_row_whose_columns_are_damaged_is_not_taken_for_absent(tmp_path: Path) -> None:
+    path = tmp_path / "batch.db"
+    with sqlite.open(str(path)) as engine:
+        fill(engine, item(1), item(2, 300))
+    raw = path.read_bytes()
+    # The header of the record: its length, id, key, size (2 bytes), crc (4 bytes), item.
+    (start,) = re.finditer(rb"\x07\x00[^\0]\x02\x04[\x80-\xff][\0-\x7f]", raw)
+    # A header of length 0 has no columns, so SQLite reads NULL for each.
+    path.write_bytes(raw[: start.start()] + b"\0" + raw[start.start() + 1 :])
+    with sqlite.open(str(path)) as engine:
+        assert batch_get(engine, [1])["Responses"]["Things"] == [item(1)]
+        with pytest.raises(Corrupt):
+            batch_get(engine, [1, 2])
+        with pytest.raises(Corrupt):
+            engine.call("GetItem", {"TableName": "Things", "Key": {"pk": item(2)["pk"]}})
+
+
+def test_the_heat_of_a_batch_that_starts_again_is_counted_once(tmp_path: Path) -> None:
+    def pause(_size: int) -> None:
+        raise TooLong
+
+    with sqlite.open(str(tmp_path / "batch.db")) as engine:
+        fill(engine, *(item(number) for number in range(20)))
+        request = decode_request(
+            "BatchGetItem", {"RequestItems": {"Things": {"Keys": [{"pk": item(n)["pk"]} for n in range(20)]}}}
+        )
+        with pytest.raises(TooLong):
+            engine.handle_in_slices(request, pause)
+        engine.handle(request)
+        assert engine.heat is not None
+        assert sum(interval.read_units for interval in engine.heat.read().intervals) == 10.0

@@ -105,8 +105,9 @@ def find_many(connection: sqlite3.Connection, table: Table, keys: list[bytes]) -
     found: list[tuple[int, bytes]] = []
     rows = connection.execute(table.select_many_sql(count), parameters).fetchall()
     try:
-        for key, (size, crc, raw) in zip(keys, rows, strict=False):
-            if size is None:
+        for key, (row_id, size, crc, raw) in zip(keys, rows, strict=False):
+            # A row id is never NULL; the columns of a damaged row may be.
+            if row_id is None:
                 found.append(_ABSENT)
                 continue
             # The checksum includes the key, so the rows are known to be in its order.

@@ -197,7 +197,7 @@ class Table:
         # Faster than IN, which sorts the keys first. LEFT JOIN makes SQLite look up each key.
         return (
             f"WITH k (key) AS (VALUES (?){', (?)' * (count - 1)}) "
-            f"SELECT i.size, i.crc, i.item FROM k LEFT JOIN {self.items} AS i ON i.key = k.key"
+            f"SELECT i.id, i.size, i.crc, i.item FROM k LEFT JOIN {self.items} AS i ON i.key = k.key"
         )
 
     @cached_property

@@ -53,6 +53,7 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
     responses: dict[str, list[SomeItem]] = {}
     unprocessed: dict[str, Any] = {}
     meters: list[CapacityMeter] = []
+    read: list[tuple[Table, TableKeys, int, list[int]]] = []
     bytes_left = LARGEST_BATCH_REPLY
     with _open_finder(engine) as find:
         for part, table, keys in plan:
@@ -61,12 +62,13 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
             meters.append(meter)
             for start, rows in _read_rows(engine, find, table, keys):
                 taken = _take_until_full(rows, bytes_left)
-                bytes_left -= sum([size for size, _ in taken])
+                sizes = [size for size, _ in taken]
+                bytes_left -= sum(sizes)
+                read.append((table, part, start, sizes))
                 # DynamoDB: each item is rounded up separately; a missing one costs the minimum.
                 if request.capacity != "NONE":
-                    for size, _ in taken:
+                    for size in sizes:
                         meter.table(read_units(size, part.consistent))
-                _record_heat(engine, table, part, start, taken)
                 if part.projection is None:
                     found += [raw for _, raw in taken if raw]
                 else:
@@ -77,6 +79,9 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
                     unprocessed[part.table] = {**part.wire, "Keys": left}
                     bytes_left = -1
                     break
+    # A batch that turns out to be long starts again, so only now is it known to be read once.
+    for chunk in read:
+        _record_heat(engine, *chunk)
     return BatchGot(responses=responses, unprocessed=unprocessed, capacity=reports(meters, request.capacity))
 
 
@@ -91,14 +96,14 @@ def _take_until_full(rows: _Rows, bytes_left: int) -> _Rows:
     return rows
 
 
-def _record_heat(engine: SqliteEngine, table: Table, part: TableKeys, start: int, taken: _Rows) -> None:
+def _record_heat(engine: SqliteEngine, table: Table, part: TableKeys, start: int, sizes: list[int]) -> None:
     heat = engine.heat
     if heat is None:
         return
-    if heat.skip_reads >= len(taken):
-        heat.skip_reads -= len(taken)
+    if heat.skip_reads >= len(sizes):
+        heat.skip_reads -= len(sizes)
         return
-    for position, (size, _) in enumerate(taken, start):
+    for position, size in enumerate(sizes, start):
         record_read(engine, table, part.keys[position], read_units(size, part.consistent))
 
 
