@@ -58,6 +58,10 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     return value
 
 
+#: More would hardly be of use, and each takes 40 MB: a typing error must not fill the memory.
+_MOST_WORKERS = 128
+
+
 @click.command("serve", epilog="Example: solotable serve shop.db --port 8000")
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -75,7 +79,7 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     "--workers",
     default=1,
     show_default=True,
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MOST_WORKERS),
     help="The number of worker processes. More than one answer reads on several cores.",
 )
 @click.option("--memory", is_flag=True, help="Keep all data in memory; it is lost when the server stops.")
@@ -201,7 +205,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
             shown = ConsoleOptions(port=console_port, write=write, models=models)
             address = consoles.enter_context(open_beside(served, path, shown, f"http://127.0.0.1:{bound}"))
         if not quiet:
-            storage = _storage(path, is_new=is_new, relaxed=relaxed)
+            storage = _storage(path, is_new=is_new, relaxed=relaxed, workers=workers)
             click.echo(_banner(host, bound, storage, signed=settings.keys is not None, console=address))
 
     if not memory:
@@ -227,7 +231,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
 
 def _check_workers(*, memory: bool, console: bool) -> None:
     if memory:
-        raise click.UsageError("Processes cannot share memory: omit --memory to use a file, or --workers.")
+        raise click.UsageError("--memory needs a single process: omit it to use a file, or --workers.")
     if console:
         raise click.UsageError(
             "--console shows the requests of a single process: omit it or --workers. "
@@ -262,12 +266,13 @@ def _print_request(record: RequestRecord) -> None:
     click.echo(f"{moment} {record.client} {record.operation} {record.status} {record.seconds * 1000:.1f} ms")
 
 
-def _storage(path: str, *, is_new: bool, relaxed: bool) -> str:
+def _storage(path: str, *, is_new: bool, relaxed: bool, workers: int) -> str:
     if path == ":memory:":
         return "in memory: data is lost when the server stops"
     return (
         path
         + (" (new file)" if is_new else "")
+        + (f", {workers} workers and a writer" if workers > 1 else "")
         + (", relaxed: a power cut may lose the last writes" if relaxed else "")
     )
 

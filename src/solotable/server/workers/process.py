@@ -54,7 +54,7 @@ def run_worker(open_engine: OpenEngine, settings: Settings, writer: str, channel
         server = Server(engine, settings, interval=SwitchInterval(), forwarder=forwarder)
 
         def ready(_port: int) -> None:
-            _watch(channel, ended, server.adopt)
+            watch(channel, ended, server.adopt)
             # The connections that are in the channel come first; the supervisor can send no more.
             loop.add_signal_handler(signal.SIGTERM, channel.shutdown, socket.SHUT_RD)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -78,7 +78,7 @@ def run_writer(
 
     async def main(engine: ServedEngine, ended: asyncio.Event) -> None:
         def ready(_port: int) -> None:
-            _watch(channel, ended, socket.socket.close)
+            watch(channel, ended, socket.socket.close)
             _report(channel, READY)
 
         await serve_until(ended, WriterServer(engine, settings, SwitchInterval()), [listener], ready=ready)
@@ -118,12 +118,16 @@ def _report(channel: socket.socket, message: bytes) -> None:
         channel.send(message)
 
 
-def _watch(channel: socket.socket, ended: asyncio.Event, adopt: Callable[[socket.socket], None]) -> None:
+def watch(channel: socket.socket, ended: asyncio.Event, adopt: Callable[[socket.socket], None]) -> None:
     """Take the connections that the supervisor sends, until its end of the channel is closed."""
     loop = asyncio.get_running_loop()
 
     def receive() -> None:
-        data, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+        except ConnectionError:
+            # The supervisor died before it had read this process's report.
+            data, descriptors = b"", []
         for each in descriptors:
             connection = socket.socket(fileno=each)
             connection.setblocking(False)

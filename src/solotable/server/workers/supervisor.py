@@ -117,6 +117,8 @@ class _Supervisor:
             # The writer creates a new file, and upgrades one of an earlier version.
             if len(self._children) == 1 and not self._wait_until_ready():
                 return False
+            if wait([self._signalled], timeout=0):
+                return False
             self._start(name)
         return self._wait_until_ready()
 

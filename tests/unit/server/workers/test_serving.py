@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +23,8 @@ from solotable.engines import sqlite
 from solotable.errors import EngineError
 from solotable.server import Settings
 from solotable.server.workers import serve_with_workers
+from solotable.server.workers.process import watch
+from solotable.server.workers.supervisor import _Supervisor
 from tests.serving import Served, command, environment, served
 from tests.unit.server.running import TABLE, Client, get, gzipped, put, request
 from tests.unit.server.running import running as serving
@@ -258,6 +264,39 @@ def test_a_signal_while_it_starts_stops_it_with_0(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+def _end(_channel: socket.socket) -> None:
+    """A program that ends at once."""
+
+
+def test_a_signal_before_all_are_started_starts_no_more() -> None:
+    signalled, sender = socket.socketpair()
+    with signalled, sender:
+        sender.send(b"!")
+        supervisor = _Supervisor(signalled, ())
+        supervisor.add("writer", _end)
+        try:
+            assert not supervisor.start()
+            assert multiprocessing.active_children() == []
+        finally:
+            supervisor.stop(0.0)
+
+
+def test_a_process_ends_quietly_if_the_supervisor_dies_before_it_reads_the_report() -> None:
+    async def play() -> None:
+        errors: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        channel, supervisors_end = socket.socketpair()
+        ended = asyncio.Event()
+        with channel:
+            watch(channel, ended, socket.socket.close)
+            channel.send(b"report")
+            supervisors_end.close()
+            await asyncio.wait_for(ended.wait(), HANG_SECONDS)
+        assert errors == []
+
+    asyncio.run(play())
+
+
 def test_no_process_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     with served("x.db", "--workers", "2", cwd=tmp_path) as running:
         client = Client(running.port)
@@ -309,7 +348,7 @@ def test_one_process_sweeps_and_opens_the_file_with_maintenance(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--memory",), "omit --memory to use a file, or --workers"),
+        (("--memory",), "omit it to use a file, or --workers"),
         (("x.db", "--console"), "omit it or --workers"),
     ],
 )
@@ -322,7 +361,7 @@ def test_what_processes_cannot_share_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "many"])
+@pytest.mark.parametrize("count", ["0", "-1", "many", "129", "100000"])
 def test_a_bad_number_of_workers_exits_with_2(count: str) -> None:
     assert command("serve", "--workers", count).returncode == 2
 
