@@ -40,12 +40,12 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> None:
     """Run the parts that are named; by default all but those of BY_NAME. See --help."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    named = f"of {', '.join(PARTS)}; by default all but {', '.join(sorted(BY_NAME))}"
+    named = f"one or more of {', '.join(PARTS)}; by default all but {', '.join(sorted(BY_NAME))}"
     parser.add_argument("parts", nargs="*", metavar="part", help=named)
     parser.add_argument("--quick", action="store_true", help="few short rounds: a look, not a figure")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of each operation over the wire (5)")
-    parser.add_argument("--large", type=int, help="items of the large table in process (0: leave it out)")
-    parser.add_argument("--items", type=int, help=f"items of the largest table of growth ({GROWN:,})")
+    parser.add_argument("--rounds", type=int, default=5, help="wire: rounds of each operation (5)")
+    parser.add_argument("--large", type=int, help="in-process: items of the large table (0: leave it out)")
+    parser.add_argument("--items", type=int, help=f"growth: items of the largest table ({GROWN:,})")
     parser.add_argument("--out", type=Path, help="folder of the results (bench/results; quick: .cache/bench)")
     chosen = parser.parse_args()
     # A look is not to overwrite figures.
@@ -67,8 +67,9 @@ def main() -> None:
                 verdicts += part(chosen, Path(folder))
     print(f"limits ({time.monotonic() - begin:,.0f} s in all)")
     say(report.verdict_table(verdicts))
-    print("what bounds those that are not reached")
-    say(report.bounds(verdicts))
+    if any(verdict.outcome == "not reached" for verdict in verdicts):
+        print("what bounds those that are not reached")
+        say(report.bounds(verdicts))
     if chosen.quick:
         print("  a quick look: too few rounds for a figure")
 
@@ -190,8 +191,9 @@ def run_workers(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     figures = workers.measure(folder, quick=chosen.quick)
     say(workers.table(figures))
     facts = {"items": workers.ITEMS, "connections": CONNECTIONS, "load": generator_name()}
-    keep(chosen, "workers", report.record("one process and two workers", figures, [], **facts))
-    return []
+    verdicts = limits.worker_verdicts(figures)
+    keep(chosen, "workers", report.record("two workers, requests a second", figures, verdicts, **facts))
+    return verdicts
 
 
 def run_commits(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:

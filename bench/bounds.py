@@ -28,13 +28,19 @@ BOUNDS: Final[tuple[tuple[str, str], ...]] = (
         r"GetItem between writes",
         "A commit invalidates the page cache of every other SQLite connection. The first read after a commit "
         "uses the writer's connection, unless another thread has it; a commit by another process "
-        "invalidates that cache too. On disk, half as many connections write at a time, so fewer writes "
-        "share a commit, and the figure counts that as a cost of the reads.",
+        "invalidates that cache too. On disk there is a second cause: while half of the connections read, "
+        "fewer writes share a commit. The figure counts what that costs the writes as a cost of the reads.",
     ),
     (
         r"(GetItem|PutItem|conditional UpdateItem), (memory|disk)",
         _INTERPRETER + "A request of one item is short, so parsing it, checking it and writing the reply "
-        "weigh most. Dynoxide is compiled, dynalite runs in a compiler just in time.",
+        "weigh most. Dynoxide is compiled ahead of time, dynalite just in time.",
+    ),
+    (
+        r".*, two workers, ",
+        "The cores. A write passes through a worker and the writer, and with the load these are three busy "
+        "processes on two cores. The writer spends no more CPU on a write than one process does "
+        "([ADR 61](../adr/0061-workers-read-and-one-process-writes.md)).",
     ),
     (
         r"GSI query of \d+, (memory|disk)",

@@ -34,6 +34,8 @@ MEMORY_QUERY_LIMIT = 5.0
 DISK_LIMITS = {"Dynoxide": 1.0, "DynamoDB Local": 3.0}
 #: Durable commits: times raw SQLite with one caller.
 COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
+#: Two workers: times one process. The load needs a part of the second core.
+WORKER_LIMIT = 1.0
 START_SECONDS_LIMIT = 0.5
 #: Pages through HTTP, as a share of a constant's rate.
 CMS_SHARE_LIMIT = 0.5
@@ -167,6 +169,20 @@ def read_verdict(figures: Figures, where: str) -> list[Verdict]:
     # A rate counts requests: a put and its get are two.
     ratio = between_writes(times["put"], times["get"], 2 * times["both"])
     return [_most(f"GetItem between writes, {where}", ratio, BETWEEN_WRITES_LIMIT, "GetItem alone")]
+
+
+def worker_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Verdict]:
+    """Judge the requests a second with two workers beside those with one process."""
+    return [
+        _least(
+            f"{operation}, two workers, {durability} file",
+            counts["2 workers"]["rate"] / counts["1 worker"]["rate"],
+            WORKER_LIMIT,
+            "one process",
+        )
+        for durability, operations in figures.items()
+        for operation, counts in operations.items()
+    ]
 
 
 def commit_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
@@ -505,7 +521,13 @@ def sync_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
 def _most(what: str, ratio: float, limit: float, beside: str = "") -> Verdict:
     """Judge a ratio that is to stay below: times of ours by times of another."""
     text = f"at most {limit:g}x {beside}".rstrip()
-    return _judge(what=what, limit=text, shown=f"{ratio:.2f}x", good=ratio <= limit)
+    return _judge(what=what, limit=text, shown=_shown(ratio, limit), good=ratio <= limit)
+
+
+def _shown(ratio: float, limit: float) -> str:
+    """Return a ratio with two digits, or with three if two hide on which side of the limit it is."""
+    hides = ratio != limit and round(ratio, 2) == limit
+    return f"{ratio:.3f}x" if hides else f"{ratio:.2f}x"
 
 
 def _least(what: str, ratio: float | None, limit: float, beside: str) -> Verdict:
@@ -513,7 +535,7 @@ def _least(what: str, ratio: float | None, limit: float, beside: str) -> Verdict
     return _judge(
         what=what,
         limit=f"{limit:g}x {beside}",
-        shown="no figure" if ratio is None else f"{ratio:.2f}x",
+        shown="no figure" if ratio is None else _shown(ratio, limit),
         good=None if ratio is None else ratio >= limit,
         unknown=[beside] if ratio is None else [],
     )

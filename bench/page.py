@@ -11,7 +11,18 @@ from bench.bounds import bounded_by
 
 RESULTS = Path(__file__).parent / "results"
 #: The order of the parts on the page; a part that is not listed comes after them.
-ORDER = ("wire", "in-process", "growth", "commits", "start", "imports", "models", "patterns", "backups")
+ORDER = (
+    "wire",
+    "workers",
+    "in-process",
+    "growth",
+    "commits",
+    "start",
+    "imports",
+    "models",
+    "patterns",
+    "backups",
+)
 OUTCOMES = {"reached": "yes", "not reached": "**no**", "not judged": "not known"}
 
 
@@ -48,13 +59,22 @@ def missed() -> str:
         if limit["outcome"] == "not reached":
             text = bounded_by(limit["what"]) or "Not known yet."
             causes.setdefault(text, []).append(
-                f"{limit['what']}: {limit['figure']} (limit: {limit['limit']})"
+                f"{limit['what']}: {limit['figure']} ({_named(limit['limit'])})"
             )
     lines += table(
         ("Figures", "What bounds them"),
         (("<br>".join(map(cell, each)), text) for text, each in causes.items()),
     )
     return "\n".join(lines)
+
+
+def _named(limit: str) -> str:
+    """Return a limit with its kind.
+
+    >>> _named("2x the fastest peer"), _named("claim: +50%")
+    ('limit: 2x the fastest peer', 'claim: +50%')
+    """
+    return limit if limit.startswith("claim: ") else f"limit: {limit}"
 
 
 def figures() -> str:
@@ -120,7 +140,7 @@ def floors() -> str:
          f"{100 / (shares['SQLite'] + shares['kernel']):.1f}x")
         for operation, shares in stored["figures"].items()
     ]  # fmt: skip
-    head = ("Share of the CPU", *names, "all of it, beside SQLite and kernel")
+    head = ("Share of the CPU", *names, "total / (SQLite + kernel)")
     return "\n".join([taken(stored), "", *table(head, rows)])
 
 

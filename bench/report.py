@@ -243,6 +243,8 @@ def build_line() -> str:
     build = python_build()
     said = {True: "with", False: "without", None: "unknown:"}
     optimisation = ", ".join(f"{said[build[name]]} {name.upper()}" for name in ("pgo", "lto"))
+    if build["pgo"] is None and build["lto"] is None:
+        optimisation = "does not say whether with PGO and LTO"
     debug = ", debug build" if build["debug"] else ""
     return (
         f"{build['implementation']} {build['version']}, {build['compiler']}, {optimisation}{debug}"

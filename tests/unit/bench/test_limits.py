@@ -51,6 +51,19 @@ def test_a_peer_with_wrong_answers_is_not_beaten_and_is_named() -> None:
     assert report.cell({"wrong": "no LastEvaluatedKey"}) == "wrong"
 
 
+def test_two_workers_are_compared_with_one_process() -> None:
+    figures = {
+        "durable": {
+            "GetItem": rate(**{"1 worker": 100, "2 workers": 150}),
+            "PutItem": rate(**{"1 worker": 100, "2 workers": 99.9}),
+        }
+    }
+    verdicts = limits.worker_verdicts(figures)
+    assert outcomes(verdicts) == ["reached", "not reached"]
+    # Two digits would hide the miss.
+    assert [each.figure for each in verdicts] == ["1.50x", "0.999x"]
+
+
 def test_reads_between_writes_are_compared_with_reads_alone() -> None:
     figures = {
         "PutItem": rate(solotable=100, moto=1),

@@ -40,7 +40,7 @@ def test_an_unoptimised_build_is_warned_about_and_an_unknown_one_is_not(
     assert "without PGO, without LTO" in report.build_line()
     assert build(monkeypatch)["optimised"] is None
     assert list(report.warnings()) == []
-    assert "unknown: PGO" in report.build_line()
+    assert "does not say whether with PGO and LTO" in report.build_line()
 
 
 def test_a_shared_library_that_is_not_loaded_says_nothing_about_this_interpreter(
