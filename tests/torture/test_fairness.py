@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(amount(300, 1800))
 ENOUGH = 5
 TRIES = 8
 #: How many times longer a GetItem may take beside four heavy clients: the median, and the slowest hundredth.
-#: The second is far from the 3 that is wanted: 4 to 21 were measured on a quiet machine, 4,000 before slices.
+#: The second is far from the 3 that is wanted: 4 to 21 were measured at load 3 to 6, 4,000 before slices.
 MEDIAN_RATIO = 10
 SLOWEST_RATIO = 60
 
