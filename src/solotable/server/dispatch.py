@@ -143,6 +143,7 @@ class _Call:
         "_request",
         "_server",
         "_target",
+        "size",
     )
 
     def __init__(
@@ -152,17 +153,14 @@ class _Call:
         self._client = client
         self._http_request = http_request
         self._content_type = content_type
-        self._target = target = http_request.header(b"x-amz-target")
+        #: The bytes of the body, as sent.
+        self.size = http_request.size
+        self._target = target = http_request.headers.get(b"x-amz-target", b"").decode("latin-1")
         forwarder = server.forwarder
         self._forwarder = None if forwarder is None or target in _ANSWERED_BY_WORKERS else forwarder
         self._encoding = _encoding(http_request) if b"accept-encoding" in http_request.headers else ""
         self._is_answered = False
         self._request: Any = None
-
-    @property
-    def size(self) -> int:
-        """The bytes of the body, as sent."""
-        return self._http_request.size
 
     def parse(self) -> Any:
         """Return the decoded request; for a forwarder, its body."""

@@ -29,14 +29,16 @@ _check_write = expression_check("ConditionExpression", legacy=("Expected", "Cond
 _LEGACY: Final = ("AttributeUpdates", "Expected", "ConditionalOperator")
 _check_update = expression_check("UpdateExpression", "ConditionExpression", legacy=_LEGACY)
 _OUTDATED: Final = frozenset(_LEGACY)
-#: How many members a put has that needs no further checks: TableName and Item.
-_PLAIN_PUT: Final = 2
+#: How many members a request has that needs no further checks: TableName, and Key or Item.
+_PLAIN: Final = 2
 _templates: Final = TextCache()
 
 
 def get_item(members: Members) -> GetItem:
     """Decode GetItem."""
     table = table_name(members["TableName"])
+    if len(members) == _PLAIN:
+        return GetItem(table=table, key=canonical_item(members["Key"]))
     _check_get(members)
     return GetItem(
         table=table,
@@ -50,10 +52,10 @@ def get_item(members: Members) -> GetItem:
 def put_item(members: Members) -> PutItem:
     """Decode PutItem."""
     table = table_name(members["TableName"])
-    if len(members) > _PLAIN_PUT:
+    if len(members) > _PLAIN:
         _check_write(members)
     item, size = canonical_and_size(members["Item"])
-    if len(members) == _PLAIN_PUT:
+    if len(members) == _PLAIN:
         return PutItem(table=table, item=item, size=size)
     _check_returns(members)
     return PutItem(

@@ -5,8 +5,8 @@ Stored items are JSON: they are copied into the reply and not decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from solotable._protocol.json_codec import dumps
 from solotable._protocol.operations import WITHOUT_REPLY
@@ -41,52 +41,27 @@ def encode_json(reply: Reply) -> bytes:
 
 def encode_pieces(reply: Reply) -> list[bytes]:
     """Return a reply as JSON in pieces, so that the items of a long one are not copied."""
-    match reply:
-        case GotItem(item=bytes(raw), capacity=None):
-            return [b'{"Item":' + raw + b"}"]
-        case WroteItem(attributes=None, capacity=None, collection=None):
-            return [b"{}"]
-        case WroteItem(attributes=item, capacity=None, collection=None) if item is not None:
-            return [b'{"Attributes":' + _item_bytes(item) + b"}"]
-        case GotItem():
-            return [
-                _encode_object(
-                    Item=_optional_item_bytes(reply.item), ConsumedCapacity=_optional_json(reply.capacity)
-                )
-            ]
-        case WroteItem():
-            return [
-                _encode_object(
-                    Attributes=_optional_item_bytes(reply.attributes),
-                    ConsumedCapacity=_optional_json(reply.capacity),
-                    ItemCollectionMetrics=_optional_json(reply.collection),
-                )
-            ]
-        case Page():
-            return _encode_page(reply)
-        case BatchGot():
-            pieces = [b'{"Responses":{']
-            for place, (table, found) in enumerate(reply.responses.items()):
-                pieces += [b"," if place else b"", dumps(table), b":[", *_join_items(found), b"]"]
-            rest = _encode_members(
-                UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_optional_json(reply.capacity)
-            )
-            return [*pieces, b"},", rest, b"}"]
-        case TransactGot():
-            wrapped = [_encode_object(Item=_optional_item_bytes(item)) for item in reply.items]
-            return _encode_list(
-                b"Responses", _join_pieces(wrapped), ConsumedCapacity=_optional_json(reply.capacity)
-            )
-        case StatementRan():
-            return _encode_list(
-                b"Items",
-                _join_items(reply.items),
-                NextToken=_optional_json(reply.next_token),
-                LastEvaluatedKey=_optional_json(reply.last_key),
-                ConsumedCapacity=_optional_json(reply.capacity),
-            )
-        case _:
-            return [dumps(encode_reply(reply))]
+    encode = _ENCODERS.get(type(reply))
+    return [dumps(encode_reply(reply))] if encode is None else encode(reply)
+
+
+def _encode_got(reply: GotItem) -> list[bytes]:
+    item = reply.item
+    if reply.capacity is None and item.__class__ is bytes:
+        return [b'{"Item":' + item + b"}"]
+    return [_encode_object(Item=_optional_item_bytes(item), ConsumedCapacity=_optional_json(reply.capacity))]
+
+
+def _encode_wrote(reply: WroteItem) -> list[bytes]:
+    if reply.attributes is None and reply.capacity is None and reply.collection is None:
+        return [b"{}"]
+    return [
+        _encode_object(
+            Attributes=_optional_item_bytes(reply.attributes),
+            ConsumedCapacity=_optional_json(reply.capacity),
+            ItemCollectionMetrics=_optional_json(reply.collection),
+        )
+    ]
 
 
 def _encode_page(reply: Page) -> list[bytes]:
@@ -99,6 +74,31 @@ def _encode_page(reply: Page) -> list[bytes]:
     listed = [_item_bytes(item) for item in reply.items]
     joined = listed[0] if len(listed) == 1 else b",".join(listed)
     return [b'{"Items":[', joined, b"]," + counts + tail + b"}"]
+
+
+def _encode_batch_got(reply: BatchGot) -> list[bytes]:
+    pieces = [b'{"Responses":{']
+    for place, (table, found) in enumerate(reply.responses.items()):
+        pieces += [b"," if place else b"", dumps(table), b":[", *_join_items(found), b"]"]
+    rest = _encode_members(
+        UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_optional_json(reply.capacity)
+    )
+    return [*pieces, b"},", rest, b"}"]
+
+
+def _encode_transact_got(reply: TransactGot) -> list[bytes]:
+    wrapped = [_encode_object(Item=_optional_item_bytes(item)) for item in reply.items]
+    return _encode_list(b"Responses", _join_pieces(wrapped), ConsumedCapacity=_optional_json(reply.capacity))
+
+
+def _encode_statement_ran(reply: StatementRan) -> list[bytes]:
+    return _encode_list(
+        b"Items",
+        _join_items(reply.items),
+        NextToken=_optional_json(reply.next_token),
+        LastEvaluatedKey=_optional_json(reply.last_key),
+        ConsumedCapacity=_optional_json(reply.capacity),
+    )
 
 
 def _encode_list(name: bytes, listed: list[bytes], **members: bytes | None) -> list[bytes]:
@@ -139,3 +139,14 @@ def _optional_item_bytes(item: SomeItem | None) -> bytes | None:
 
 def _optional_json(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:
     return None if member is None else dumps(member)
+
+
+#: The replies that can hold the bytes of stored items.
+_ENCODERS: Final[Mapping[type, Callable[[Any], list[bytes]]]] = {
+    GotItem: _encode_got,
+    WroteItem: _encode_wrote,
+    Page: _encode_page,
+    BatchGot: _encode_batch_got,
+    TransactGot: _encode_transact_got,
+    StatementRan: _encode_statement_ran,
+}

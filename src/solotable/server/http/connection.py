@@ -312,25 +312,24 @@ class Connection(asyncio.Protocol):
         self, request: HttpRequest, status: int, body: Body, content_type: bytes, headers: bytes = b""
     ) -> None:
         """Send the reply to the current request."""
+        server = self._server
         if request.size > SMALL:
-            self._server.body_budget.release(request)
-        if self._server.log is not None:
+            server.body_budget.release(request)
+        if server.log is not None:
             address = self._transport.get_extra_info("peername")
-            self._server.log_request(request, status, body.size, address[0] if address else "-")
+            server.log_request(request, status, body.size, address[0] if address else "-")
         if self._closing:
             self._busy = False
             return
-        keep_alive = request.keep_alive and not request.rejection_status and not self._server.stopping
+        keep_alive = request.keep_alive and not request.rejection_status and not server.stopping
         if not keep_alive:
             headers += b"Connection: close\r\n"
         elif not request.minor:
             headers += b"Connection: keep-alive\r\n"
-        if self._server.health_pages.allows_cors:
-            headers += self._server.health_pages.cors_headers(request.headers)
-        head = response.head(
-            status, body, stamp=self._server.date_and_id(), content_type=content_type, headers=headers
-        )
-        self._last_used = self._server.now()
+        if server.health_pages.allows_cors:
+            headers += server.health_pages.cors_headers(request.headers)
+        head = response.head(status, body, server.date_and_id(), content_type, headers)
+        self._last_used = server.now()
         if request.method == b"HEAD":
             self._write_now(b"".join(head))
         elif body.size > LARGE:
@@ -342,7 +341,7 @@ class Connection(asyncio.Protocol):
             # One copy of the body and one system call.
             whole = b"".join([*head, *body.pieces])
             if keep_alive:
-                self._server.tick.send(self._transport, whole)
+                server.tick.send(self._transport, whole)
             else:
                 self._write_now(whole)
         self._after_reply(request, keep_alive)

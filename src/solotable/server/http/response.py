@@ -38,7 +38,7 @@ class Body:
 
 
 def head(
-    status: int, body: Body, *, stamp: bytes = b"", content_type: bytes = JSON_TYPE, headers: bytes = b""
+    status: int, body: Body, stamp: bytes = b"", content_type: bytes = JSON_TYPE, headers: bytes = b""
 ) -> tuple[bytes, ...]:
     """Return the head of a reply in pieces; `stamp` (date and request id) and `headers` are header lines."""
     if body.encoding:

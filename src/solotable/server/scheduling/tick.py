@@ -70,7 +70,7 @@ class Tick:
 
     def add(self, call: Call) -> None:
         """Answer a request: at once if no other can arrive in this tick, else in a batch."""
-        if self._gated_loop is not None and self._gated_loop.ready_sockets == 1 and not self._scheduled:
+        if not self._scheduled and self._gated_loop is not None and self._gated_loop.ready_sockets == 1:
             self._is_alone = True
             self._answer([call])
             self._is_alone = False

@@ -36,6 +36,8 @@ def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
         else:
             units = read_units(0 if row is None else row.size, request.consistent)
             heat.add_read(table, None, table.schema.partition_content(request.key), units)
+    if request.capacity == "NONE" and request.projection is None:
+        return GotItem(item=None if row is None else row.raw)
     capacity = None
     if request.capacity != "NONE":
         meter = CapacityMeter(request.table)
