@@ -290,7 +290,7 @@ def test_bodies_that_never_end_have_to_make_room() -> None:
 def test_memory_is_released_when_a_request_is_answered_rejected_or_its_client_gone(tmp_path: Path) -> None:
     large = padded(900_000)
     with running(str(tmp_path / "things.db"), body_budget_bytes=MB) as server:
-        for _ in range(3):
+        for turn in range(3):
             with server.client() as client:
                 # Answered, of another type, not a POST, not JSON, too long, and left behind.
                 assert client.ask(request(body=large)).status == 200
@@ -303,7 +303,9 @@ def test_memory_is_released_when_a_request_is_answered_rejected_or_its_client_go
                 client.send(half_sent(900_000) + b"x")
                 server.wait_for_held_bytes(900_001)
             with server.client() as client:
-                client.send(put("q") + request(body=large) + half_sent(100_000))
+                client.send(put(f"q{turn}") + request(body=large) + half_sent(100_000))
+            # Before that, the connection may not have been accepted yet.
+            wait_until(lambda name=f"q{turn}": "Item" in server.ask(get(name)).json())  # type: ignore[misc]
             # A request that came in whole keeps its memory until it is answered, even without its client.
             server.wait_for_connections(0)
             server.wait_for_held_bytes(0)

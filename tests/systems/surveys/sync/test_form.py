@@ -262,6 +262,7 @@ def test_a_form_opens_while_its_server_fails(site: Site) -> None:
     page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
     page.reload()  # the worker has the files now
     page.wait_for_selector("#notes-roof-1")
+    wait_until(lambda: persisted(page, "Roof one"))
     site.gate.closed = True
     try:
         page.reload()
