@@ -70,9 +70,23 @@ def test_a_reply_has_one_wire_form(reply: Reply, wire: dict[str, Any]) -> None:
     assert list(json.loads(encode_json(reply))) == list(encode_reply(reply))
 
 
-def test_stored_bytes_are_spliced_in_unread() -> None:
-    odd = b'{"p" : {"S":"x"}}'
-    assert odd in encode_json(Page(items=[odd], count=1, scanned=1))
+#: Not as our encoder writes it: a reply that holds it was not decoded and encoded.
+ODD = b'{"p" : {"S":"x"}}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GotItem(item=ODD),
+        WroteItem(attributes=ODD),
+        Page(items=[ODD], count=1, scanned=1),
+        BatchGot(responses={"abc": [ODD]}),
+        TransactGot(items=[ODD]),
+        StatementRan(items=[ODD]),
+    ],
+)
+def test_stored_bytes_are_spliced_in_unread(reply: Reply) -> None:
+    assert ODD in encode_json(reply)
 
 
 def test_items_are_iterated_a_few_at_a_time() -> None:

@@ -8,14 +8,16 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from solotable.engines.sqlite.engine import SqliteEngine
+from solotable.server.dispatch import Client, operate
 from solotable.server.http.connection import Connection
 from solotable.server.http.request import HttpRequest
-from solotable.server.http.response import Body
+from solotable.server.http.response import JSON_TYPE, Body
 from solotable.server.run import Server
 from solotable.server.scheduling import tick as ticks
 from solotable.server.scheduling.tick import Tick
@@ -358,3 +360,35 @@ def test_only_a_request_without_others_is_answered_at_once(sockets: int) -> None
         runner.run(main())
     assert seen[0] == (["decode a", "answer a", "send a"] if sockets == 1 else [])
     assert len(notes) == 3 * sockets
+
+
+def test_a_request_does_not_overtake_a_reply_that_waits() -> None:
+    notes: list[str] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, GatedLoop)
+        tick = Tick(loop, Clock())
+
+        def received() -> None:
+            tick.send(Call(tick, "earlier", notes), b"")
+            tick.add(Call(tick, "a", notes))
+
+        close = readable(loop, 1, received)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        close()
+
+    with asyncio.Runner(loop_factory=GatedLoop) as runner:
+        runner.run(main())
+    assert notes == ["decode a", "answer a", "send earlier", "send a"]
+
+
+def test_a_batch_knows_the_bytes_of_a_body() -> None:
+    request = HttpRequest()
+    request.add_body(b"{}")
+    request.size = 2
+    calls: list[ticks.Call] = []
+    server = cast(Server, SimpleNamespace(forwarder=None, tick=SimpleNamespace(add=calls.append)))
+    operate(server, cast(Client, None), request, JSON_TYPE)
+    assert [call.size for call in calls] == [2]
